@@ -16,27 +16,24 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.joint.methods.admm.admm import ADMM, ADMMModel, ADMMRun
 from isthmus.joint.methods.admm.clients import LinearClient
+from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import LinearConsensus
+from isthmus.joint.methods.admm.options import ADMMOptions
 from isthmus.statistics import Schema
 
 
 def transcript(seconds, rounds):
     """What the coordinator has after some rounds: W before, ρ, and the sum, of each."""
     clients = [LinearClient(s) for s in seconds]
-    options, schema = ADMM(), Schema.continuous([f"x{i}" for i in range(len(seconds[0]))])
-    model = LinearConsensus(options, schema)
+    schema = Schema.continuous([f"x{i}" for i in range(len(seconds[0]))])
+    course = ADMMCourse(LinearConsensus(schema, ADMMOptions()), ADMMOptions())
+    course.take(np.array([len(clients), 10.0**6]))
     seen = []
-
-    def ask(step, w, rho):
-        seen.append((w, rho, sum(c.answer(step, w, rho) for c in clients)))
-        return seen[-1][-1]
-
-    start = model.start(np.random.default_rng(0))
-    run = ADMMRun(options, ADMMModel.LINEAR, model, ask, len(clients), start)
     for _ in range(rounds):
-        run.step()
+        w, rho = course.common, course.rho
+        seen.append((w, rho, sum(c.answer(w, rho) for c in clients)))
+        course.take(seen[-1][-1])
     return seen
 
 

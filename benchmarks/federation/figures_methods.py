@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import isthmus as ist
-from isthmus.joint import ADMM, ADMMModel, Centring, LinearClient, NetworkClient, Stiffness
-from isthmus.joint.methods.admm.admm import MODELS, ADMMRun
+from isthmus.joint import ADMM, ADMMModel, LinearClient, NetworkClient, Stiffness
+from isthmus.joint.methods.admm.admm import REQUESTS, ADMMRun
+from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.statistics import Schema
 
 THRESHOLD = 0.3
 
 
-def _admm(clients, options, schema, kind=ADMMModel.LINEAR):
+def _admm(clients, rows, search, schema, kind=ADMMModel.LINEAR):
     """Plain sums in place of secure ones."""
-    model = MODELS[kind](options, schema)
+    names, loops = schema.names, np.eye(len(schema), dtype=bool)
+    options = search._options(kind, names, loops, np.random.default_rng(0))  # noqa: SLF001
+    first = REQUESTS[kind](names, 0, replace(options, seed=0))
+    model = first.model(schema)
 
-    def ask(step, common, rho):
-        return np.sum([c.answer(step, common, rho) for c in clients], axis=0)
+    def ask(course):
+        if course.step == 0:
+            return np.array([len(clients), rows], dtype=float)
+        return np.sum([c.answer(course.common, course.rho) for c in clients], axis=0)
 
-    start = model.start(np.random.default_rng(0))
-    run = ADMMRun(options, kind, model, ask, len(clients), start)
+    run = ADMMRun(search, kind, model, ADMMCourse(model, first.given), ask)
     while not run.step():
         pass
     return run.edges(), run.done
@@ -30,39 +37,39 @@ def _names(d):
     return [f"x{i}" for i in range(d)]
 
 
-def _centred(parts, centring):
+def _centred(parts, *, pooled):
+    """Subtract the means of each site, as a federation does, or those of all rows."""
     means = np.concatenate(parts).mean(axis=0)
-    return [p - (p.mean(axis=0) if centring is Centring.LOCAL else means) for p in parts]
+    return [p - (means if pooled else p.mean(axis=0)) for p in parts]
 
 
-def _linear(parts, options):
+def _linear(parts, search, *, pooled=False):
     n = sum(map(len, parts))
-    clients = [LinearClient(p.T @ p / n) for p in _centred(parts, options.centring)]
-    return _admm(clients, options, Schema.continuous(_names(parts[0].shape[1])))
+    clients = [LinearClient(p.T @ p / n) for p in _centred(parts, pooled=pooled)]
+    return _admm(clients, n, search, Schema.continuous(_names(parts[0].shape[1])))
 
 
 def admm(parts, _):
     """As the paper has it, with sites that centre on their own."""
-    return {"admm": _linear(parts, ADMM(centring=Centring.LOCAL))}
+    return {"admm": _linear(parts, ADMM())}
 
 
 def admm_pooled(parts, _):
     """Sites that centre at the pooled means."""
-    return {"admm pooled": _linear(parts, ADMM(centring=Centring.POOLED))}
+    return {"admm pooled": _linear(parts, ADMM(), pooled=True)}
 
 
 def admm_together(parts, _):
     """Sites that share the penalty on disagreement; the paper's has been chosen for eight sites."""
-    options = ADMM(rho2=0.008, stiffness=Stiffness.TOGETHER, centring=Centring.LOCAL)
-    return {"admm together": _linear(parts, options)}
+    search = ADMM(rho2=0.008, stiffness=Stiffness.TOGETHER)
+    return {"admm together": _linear(parts, search)}
 
 
 def dynamic_admm(parts, _):
-    options = ADMM(centring=Centring.POOLED)
     d, n = parts[0].shape[1] // 2, sum(map(len, parts))
     schema = Schema.continuous(_names(d)).with_lags(1)
-    clients = [LinearClient(p.T @ p / n, d) for p in _centred(parts, options.centring)]
-    return {"dynamic admm": _admm(clients, options, schema, ADMMModel.DYNAMIC)}
+    clients = [LinearClient(p.T @ p / n, d) for p in _centred(parts, pooled=True)]
+    return {"dynamic admm": _admm(clients, n, ADMM(), schema, ADMMModel.DYNAMIC)}
 
 
 def dynamic_all(parts, _):
@@ -184,25 +191,22 @@ def pc_voting(parts, truth):
 # --- neural networks -----------------------------------------------------------------------------
 
 
-def _networks(parts, options):
+def _networks(parts, search, *, pooled=False):
     n = sum(map(len, parts))
-    centred = _centred(parts, options.centring)
-    clients = [NetworkClient(p, options.hidden, n) for p in centred]
+    clients = [NetworkClient(p, search.hidden, n) for p in _centred(parts, pooled=pooled)]
     schema = Schema.continuous(_names(parts[0].shape[1]))
-    return _admm(clients, options, schema, ADMMModel.PERCEPTRON)
+    return _admm(clients, n, search, schema, ADMMModel.PERCEPTRON)
 
 
 def mlp_admm(parts, _):
     """The schedule of the library, with pooled means."""
-    return {"mlp admm": _networks(parts, ADMM(centring=Centring.POOLED))}
+    return {"mlp admm": _networks(parts, ADMM(), pooled=True)}
 
 
 def mlp_admm_paper(parts, _):
     """The schedule of the paper."""
-    options = ADMM(
-        penalty=0.001, rho1=0.1, rho2=0.1, stiffness=Stiffness.EACH, centring=Centring.LOCAL
-    )
-    return {"mlp admm paper": _networks(parts, options)}
+    search = ADMM(penalty=0.001, rho1=0.1, rho2=0.1, stiffness=Stiffness.EACH)
+    return {"mlp admm paper": _networks(parts, search)}
 
 
 def _mlp(rows):

@@ -44,7 +44,7 @@ HEAD = """# Section 6 of the ADMM paper
 Each cell: mean SHD ± its standard error (TPR, FDR) [runs].
 
 - *admm*: as the paper has it, each site centres on its own; *admm pooled*: at the pooled means;
-  *admm together*: `ADMM(rho2=0.008, stiffness=Stiffness.TOGETHER, centring=Centring.LOCAL)`.
+  *admm together*: `ADMM(rho2=0.008, stiffness=Stiffness.TOGETHER)`.
 - *mlp admm paper*: the paper's schedule for networks; *mlp admm*: the library's.
 - *voting*, *averaging*, *best*: of NOTEARS (λ = 0.01, threshold 0.3) at each site alone, for
   networks of `NotearsMLP` (λ = 0.01); *best* knows the truth.

@@ -226,20 +226,16 @@ def ours(folder: Path, rounds: int) -> tuple[float, float]:
         transport.gather(hosts)
         journal = FileJournal(folder / "lead" / "journal")
         federation = Federation(study, signatures, boss, transport, journal=journal)
-        ask(federation, 1)  # with the agreement on keys
+        names = federation.schema().names
+        federation.ask(AskConsensus(names, 0))
         cpu, wall = cpu_of_tree(os.getpid()), time.perf_counter()
-        for step in range(2, rounds + 2):
-            ask(federation, step)
+        for step in range(1, rounds + 1):
+            federation.ask(AskConsensus(names, step))
         return cpu_of_tree(os.getpid()) - cpu, time.perf_counter() - wall
     finally:
         for node in nodes:
             node.stop()
         link.stop()
-
-
-def ask(federation: Federation, step: int) -> None:
-    rows = tuple(map(tuple, np.full((D, D), 0.01 * step).tolist()))
-    federation.ask(AskConsensus(federation.schema().names, step, 600, 0.1, rows, None))
 
 
 def bare(folder: Path, rounds: int) -> tuple[float, float]:
