@@ -146,6 +146,8 @@ class Hospitals:
             text = policy.read_text()
             if not fixed:
                 text = text.replace("fixed_membership = true", "fixed_membership = false")
+            if "--networks" in more:  # which are not for persons
+                text = text.replace('persons = "rows"', 'persons = "none"')
             for old, new in SMALL_TABLES.items():
                 text = text.replace(old, new)
             policy.write_text(text)

@@ -68,6 +68,23 @@ def test_admm_over_tls_with_a_killed_coordinator(
         assert "3 × parameters of ADMM for 3 variables; sums of" in capsys.readouterr().out
 
 
+def test_admm_goes_on_when_a_site_comes_back(hospitals: Callable[..., Hospitals]) -> None:
+    """A site that was killed computes its steps again from the sums that it has kept."""
+    world = hospitals(60, 80, 70, method="admm")
+    for name in world.names:
+        world.start(name)
+    search = "ADMM(rounds=6, rho1=1.0, rho2=0.1)"
+    out = ("-o", str(world.folder / "network.json"))
+    running = world.coordinate(*TIMES, "--search", search, *out)
+    for step in (2, 4):
+        world.await_text("s1", f"'step': {step}")
+        world.kill("s1")
+        world.start("s1")
+    assert running.wait(300) == 0, world.log("coordinator")
+    require_equal(world, search)
+    verify(world.home("s1") / "ledger.jsonl")
+
+
 def test_series_of_real_processes(hospitals: Callable[..., Hospitals]) -> None:
     """The study has earlier steps; each site makes them of its own table."""
     world = hospitals(60, 80, 70, method="admm", draft=["--lags", "1"])

@@ -136,6 +136,7 @@ class AskNetworks(StepOfADMM):
     """Request one step of ADMM for one small neural network per variable."""
 
     name: ClassVar[str] = "networks"
+    caution: ClassVar[str] = f"{CAUTION} Sites whose rows describe persons refuse neural networks."
 
     def model(self, schema: Schema) -> PerceptronConsensus:
         return PerceptronConsensus(schema, self.given)
