@@ -51,6 +51,10 @@ EXAMPLES = {
     "ledger repair": "isthmus ledger repair north",
     "ledger rotate": "isthmus ledger rotate north",
     "site rotate": "isthmus site rotate north",
+    "site files": "isthmus site files north",
+    "site erase": "isthmus site erase north --study study",
+    "coordinator files": "isthmus coordinator files lead",
+    "coordinator erase": "isthmus coordinator erase lead --study study",
     "site accept": "isthmus site accept east north/succession.toml",
     "party new": "isthmus party new bank --name bank --organisation 'Bank plc' "
     "--address bank.example.org:9300",
@@ -62,6 +66,8 @@ EXAMPLES = {
     "party run": "isthmus party run bank joint --data accounts.csv -o network.html",
     "party status": "isthmus party status bank joint",
     "party rotate": "isthmus party rotate bank",
+    "party files": "isthmus party files bank",
+    "party erase": "isthmus party erase bank --all",
     "party accept": "isthmus party accept shop bank/succession.toml",
     "completion": "isthmus completion bash",
 }

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.cli.actions import LOOPBACK, add_action, add_carrier
 from isthmus.cli.drafting import add_draft_options, draft, estimation_of
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.joint_runs import add_joint_options, finish, learn_jointly, print_status, shown
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs
@@ -72,6 +73,7 @@ def add(command: argparse.ArgumentParser) -> None:
         text = f"waiting time {meaning}; by default {usual}"
         run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=text)
     action("status", "print the state of a run", print_status)
+    add_file_actions(action)
 
 
 def _new(options: argparse.Namespace) -> ExitCode:

@@ -10,6 +10,7 @@ from typing import Any
 from isthmus.cli.actions import add_action
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.joint_runs import add_joint_options, finish, learn_jointly, print_status, shown
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.outputs import check_outputs
@@ -42,6 +43,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
     add_key_actions(action, "party")
+    add_file_actions(action)
     _draft_options(action("draft", "write a study and sign it as its author", _draft))
     action("policy", "draft the policy of the party, or check a study against it", draft_policy)
     dry = action("dry-run", "check the table and print what would leave; no connection", _dry_run)

@@ -14,6 +14,7 @@ from typing import Any
 from isthmus.cli.actions import add_action, add_carrier
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
 from isthmus.cli.parsing import host_and_port
@@ -44,6 +45,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
     add_key_actions(action, "site")
+    add_file_actions(action)
     action("certify", "create a new certificate, before the old one expires", _certify, study=False)
     action("policy", "draft the policy of the site, or check a study against it", draft_policy)
     dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
