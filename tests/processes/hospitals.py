@@ -222,12 +222,12 @@ class Hospitals:
         self.processes[name] = found
         return found
 
-    def coordinate(self, *more: str) -> subprocess.Popen[bytes]:
+    def coordinate(self, *more: str, before: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         """Start the coordinator as a process; it listens on this machine only."""
         command = ["coordinator", "run", "board", "study"]
         with (self.folder / "coordinator.log").open("ab") as log:
             found = subprocess.Popen(
-                [*COMMAND, *command, "--listen", "127.0.0.1", *more],
+                [*before, *COMMAND, *command, "--listen", "127.0.0.1", *more],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
