@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.base import PING, SiteState, Timeouts
-from isthmus.joint.transport.certificates import Authority, node_key, write_private
+from isthmus.joint.transport.certificates import Authority, node_key
 from isthmus.joint.transport.sockets import Service
 from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
 from isthmus_flower.flower_transport import FlowerTransport

@@ -78,7 +78,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.identity import Identity, key_text
-    from isthmus.joint.transport.certificates import Authority, write_private
+    from isthmus.joint.records.private_files import write_private
+    from isthmus.joint.transport.certificates import Authority
 
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

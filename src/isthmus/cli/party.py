@@ -164,8 +164,9 @@ def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Card
     from isthmus.joint.agreement.identity import Identity, key_fingerprint
     from isthmus.joint.agreement.roster import Member
+    from isthmus.joint.records.private_files import write_private
     from isthmus.joint.shares.two_party import address_of
-    from isthmus.joint.transport.certificates import fingerprint, own_certificate, write_private
+    from isthmus.joint.transport.certificates import fingerprint, own_certificate
 
     if not NAME.fullmatch(options.name):
         raise FormatError(

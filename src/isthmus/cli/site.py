@@ -73,7 +73,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Card
     from isthmus.joint.agreement.identity import Identity, key_fingerprint, key_text
     from isthmus.joint.agreement.roster import Member
-    from isthmus.joint.transport.certificates import node_certificate, node_key, write_private
+    from isthmus.joint.records.private_files import write_private
+    from isthmus.joint.transport.certificates import node_certificate, node_key
 
     if not NAME.fullmatch(options.name):
         raise FormatError(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import FederationError
-from isthmus.joint.transport.certificates import write_private
+from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.sockets import LENGTH, receive, socket_path
 from isthmus.joint.transport.supervised_process import SupervisedProcess
 from isthmus_flower.programs import (

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
-from isthmus.joint.transport.certificates import write_private
+from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
 from isthmus_flower.programs import (
     app_environment,

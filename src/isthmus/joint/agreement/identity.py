@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from isthmus.errors import FormatError, MissingExtraError
+from isthmus.joint.records.private_files import write_private
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -218,11 +219,7 @@ class Identity:
 
         hidden = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
         text = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        write_private(path, text)
 
     def sign(self, message: bytes) -> bytes:
         """Sign a message."""

@@ -12,8 +12,9 @@ from typing import final
 
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.records.folder_lock import FolderLock
-from isthmus.joint.records.journal import FileJournal, sync_folder
+from isthmus.joint.records.journal import FileJournal
 from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.records.private_files import sync_folder
 
 LEDGER = "ledger.jsonl"
 ANSWERS = "ledger.jsonl.kept"

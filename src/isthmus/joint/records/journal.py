@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import LedgerError
+from isthmus.joint.records.private_files import replace_private, sync_folder
 
 Record: TypeAlias = Mapping[str, Any]
 """Plain data for JSON."""
@@ -77,15 +78,8 @@ class FileSlot(Slot):
 
     def write(self, value: bytes) -> None:
         """Replace the value, or raise `LedgerError` if it cannot be written."""
-        beside = self._path.with_name(self._path.name + ".new")
         try:
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                _write(handle, _checksum(value) + value)
-            finally:
-                os.close(handle)
-            beside.replace(self._path)
-            sync_folder(self._path.parent)
+            replace_private(self._path, _checksum(value) + value)
         except OSError as error:
             raise _unwritable(self._path, error) from error
 
@@ -181,15 +175,6 @@ class FileJournal(Journal):
     def close(self) -> None:
         """Close the file, so that another process can use it."""
         os.close(self._handle)
-
-
-def sync_folder(folder: Path) -> None:
-    """Synchronise a folder to disk, so that a new file in it survives a crash."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _write(handle: int, data: bytes) -> None:

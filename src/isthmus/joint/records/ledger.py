@@ -18,7 +18,6 @@ from isthmus.errors import LedgerError
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.records.events import REPAIRED
 from isthmus.joint.records.folder_lock import FolderLock
-from isthmus.joint.records.journal import sync_folder
 from isthmus.joint.records.ledger_entries import (
     START,
     Entry,
@@ -31,6 +30,7 @@ from isthmus.joint.records.ledger_entries import (
     verified,
     verify,
 )
+from isthmus.joint.records.private_files import replace_private, sync_folder, write_private
 
 SECRET = 32
 
@@ -144,10 +144,7 @@ class FileLedger(Ledger):
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
         if not self._path.exists():
-            handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.fsync(handle)
-            os.close(handle)
-            sync_folder(self._path.parent)
+            write_private(self._path)
         self._ends = array("Q")
         self._earlier = sum(part.stat().st_size for part in parts(path)[:-1])
         last = deque(verified(path, self._measured(lines_of(path))), maxlen=1)
@@ -310,11 +307,7 @@ def repair(path: str | os.PathLike[str], identity: Identity, *, heads: Iterable[
         if not torn:
             return 0
         aside = last.with_name(f"{last.name}.torn-{hashlib.sha256(torn).hexdigest()[:16]}")
-        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(torn)
-            file.flush()
-            os.fsync(file.fileno())
+        replace_private(aside, torn)
         with last.open("r+b") as file:
             file.truncate(last.stat().st_size - len(torn))
             os.fsync(file.fileno())
@@ -337,8 +330,5 @@ def rotate(path: str | os.PathLike[str]) -> Path:
         verify(path)
         aside = last.with_name(f"{last.name}.part-{len(parts(path)):06}")
         last.rename(aside)
-        handle = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        os.fsync(handle)
-        os.close(handle)
-        sync_folder(last.parent)
+        write_private(last)
         return aside

@@ -10,6 +10,7 @@ from isthmus.errors import StudyError
 from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.records.private_files import replace_private
 
 COORDINATOR = "coordinator"
 
@@ -41,12 +42,7 @@ def write_result(folder: Path, study: Study, result: bytes, signature: bytes) ->
     beside = path.with_suffix(".new")
     write_signatures(beside, [Signature(COORDINATOR, study.coordinator, signature)])
     beside.replace(path.with_suffix(".signature"))
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(result)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    replace_private(path, result)
     return path
 
 

@@ -27,6 +27,7 @@ from isthmus.joint.methods.secret_search import (
 from isthmus.joint.records.folder_lock import FolderLock
 from isthmus.joint.records.journal import FileJournal, FileSlot
 from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.records.private_files import write_private
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_material import material_of
 from isthmus.joint.shares.party_table import PartyTable
@@ -43,7 +44,7 @@ from isthmus.joint.shares.requests import (
 from isthmus.joint.shares.run_disclosure import releases, table_releases
 from isthmus.joint.shares.run_journal import RunJournal
 from isthmus.joint.shares.two_party_run import ENGINE, Connection, TwoPartyRun
-from isthmus.joint.transport.certificates import fingerprint, write_private
+from isthmus.joint.transport.certificates import fingerprint
 from isthmus.joint.transport.pinned_channel import Credentials
 from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import os
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from isthmus.errors import FormatError, StudyError
@@ -24,15 +22,6 @@ if TYPE_CHECKING:
 DAY = timedelta(days=1)
 CLOCKS = timedelta(days=2)
 """Certificates are valid from this long ago, for machines whose clocks are slow, even by a day."""
-
-
-def write_private(path: Path, data: bytes) -> None:
-    """Write a new file that only its owner can read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 @final
