@@ -128,7 +128,7 @@ def main(rows: int, columns: int) -> None:
     assert not run.violations, run
     request, grid = AskMoments(schema.names), FixedPointEncoding.of(study)
     opening = RoundRequest(1, request.to_bytes(), request.size(grid), request.limbs)
-    site.controller.answer(opening)
+    site.controller.approve(opening)
     site.controller.record(EnvelopeKind.MASKED, opening, None)
     times.append(time.process_time())
     peak = watch.stop()

@@ -78,13 +78,14 @@ def test_the_options_of_a_run_are_those_of_its_first_step(other: ADMMOptions) ->
     assert {tuple(attacked.why(s)) for s in SIZES} == {("bad_request",)}
 
 
-def test_a_step_of_some_variables_or_without_answers_is_refused() -> None:
-    for request in (AskConsensus(("age",), 0), AskConsensus(NAMES, 1)):
+def test_a_step_of_some_variables_or_without_a_transcript_is_refused() -> None:
+    cases = ((AskConsensus(("age",), 0), "policy"), (AskConsensus(NAMES, 1), "bad_request"))
+    for request, why in cases:
         attacked = world()
         frame = attacked.frame(request)
         for site in SIZES:
             attacked.answer(site, frame)
-        assert {tuple(attacked.why(s)) for s in SIZES} == {("policy",)}
+        assert {tuple(attacked.why(s)) for s in SIZES} == {(why,)}
 
 
 def test_steps_of_admm_do_not_depend_on_the_means_of_sites() -> None:

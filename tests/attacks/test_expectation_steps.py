@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +24,7 @@ from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncod
 from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.federation.requests.steps import MethodState
 from isthmus.joint.federation.study_terms import terms_of
-from isthmus.joint.secure_sum.envelopes import pack, parse
+from isthmus.joint.secure_sum.envelopes import pack, parse, split_frames
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints
 from isthmus.sources import ExpectationMaximisation, Frame
 from isthmus.statistics import Schema
@@ -33,7 +34,7 @@ from isthmus.types import Floats
 SITES = ("north", "east", "south")
 NAMES = ("x", "y", "z")
 BOUNDS = dict.fromkeys(NAMES, (-100.0, 100.0))
-Answers = tuple[bytes, ...]
+Frames = list[bytes]
 
 
 def rows(seed: int, n: int = 240) -> Floats:
@@ -54,58 +55,118 @@ def usual(**changes: Any) -> Attacked:
     return world_of({s: rows(i) for i, s in enumerate(SITES)}, **changes)
 
 
-def step(federation: Federation, number: int, answers: Answers = ()) -> LimbArray:
-    total: LimbArray = federation.ask(AskExpectation(NAMES, number, answers))
+def step(federation: Federation, number: int) -> LimbArray:
+    total: LimbArray = federation.ask(AskExpectation(NAMES, number))
     return total
 
 
-def made_up(world: Attacked, answers: Answers) -> Answers:
+def transcript(federation: Federation) -> bytes:
+    """What the coordinator has of the last sum, as the sites signed it."""
+    return base64.b64decode(federation._scheduler._sums[-1]["transcript"])
+
+
+def show(federation: Federation, data: bytes) -> None:
+    """Let the coordinator send something else with its next request."""
+    sums = federation._scheduler._sums
+    sums[-1] = dict(sums[-1]) | {"transcript": base64.b64encode(data).decode()}
+
+
+def made_up(world: Attacked, frames: Frames) -> Frames:
     """The coordinator adds something to an answer and signs it with the only key it has."""
-    frame = parse(answers[0])
+    frame = parse(frames[0])
     body = bytes([*frame.body[:-1], frame.body[-1] ^ 1])
     terms = terms_of(world.study)
-    forged = pack(EnvelopeKind.SUMMAND, terms, frame.round, frame.sender, body, world.boss)
-    return (forged, *answers[1:])
+    forged = pack(EnvelopeKind.MASKED, terms, frame.round, frame.sender, body, world.boss)
+    return [forged, *frames[1:]]
 
 
-def touched(world: Attacked, answers: Answers) -> Answers:
-    data = bytearray(answers[0])
+def exchanged(world: Attacked, frames: Frames) -> Frames:
+    """A site that colludes signs other numbers, once the sum of the others is known."""
+    frame = parse(frames[0])
+    body = bytes([*frame.body[:-1], frame.body[-1] ^ 1])
+    terms, key = terms_of(world.study), world.keys[SITES[frame.sender]]
+    return [pack(frame.kind, terms, frame.round, frame.sender, body, key), *frames[1:]]
+
+
+def touched(world: Attacked, frames: Frames) -> Frames:
+    data = bytearray(frames[0])
     data[-200] ^= 1
-    return (bytes(data), *answers[1:])
+    return [bytes(data), *frames[1:]]
+
+
+def other_share(world: Attacked, frames: Frames) -> Frames:
+    """A site that colludes signs another share, which would unmask another sum."""
+    frame = parse(frames[-1])
+    body = bytes([*frame.body[:-4], frame.body[-4] ^ 1, *frame.body[-3:]])
+    terms, key = terms_of(world.study), world.keys[SITES[frame.sender]]
+    return [*frames[:-1], pack(frame.kind, terms, frame.round, frame.sender, body, key)]
 
 
 @pytest.mark.parametrize(
     "change",
     [
         made_up,
+        exchanged,
         touched,
-        lambda _, answers: answers[1:],
-        lambda _, answers: (answers[0], *answers),
-        lambda _, answers: (answers[0], answers[0], answers[2]),
-        lambda _, answers: (b"", *answers[1:]),
+        other_share,
+        lambda _, frames: [],
+        lambda _, frames: frames[1:],
+        lambda _, frames: frames[:3],
+        lambda _, frames: frames[:6],
+        lambda _, frames: frames[:3] + frames[6:],
+        lambda _, frames: frames[:-1],
+        lambda _, frames: [frames[0], *frames],
+        lambda _, frames: [frames[0], frames[0], *frames[2:]],
+        lambda _, frames: [*frames, b"more"],
     ],
 )
 def test_a_sum_that_the_sites_did_not_sign_is_refused(
-    change: Callable[[Attacked, Answers], Answers],
+    change: Callable[[Attacked, Frames], Frames],
 ) -> None:
     world = usual()
     federation = world.federation()
     step(federation, 0)
+    frames = split_frames(transcript(federation))
+    assert [parse(f).kind for f in frames] == 3 * [EnvelopeKind.MASKED] + 3 * [
+        EnvelopeKind.CONSENT
+    ] + 3 * [EnvelopeKind.REVEAL]
+    show(federation, b"".join(change(world, frames)))
     with pytest.raises(AbortedError, match=r"'north': 'refused'"):
-        step(federation, 1, change(world, federation.answers))
+        step(federation, 1)
     assert {tuple(world.why(s)) for s in SITES} == {("bad_request",)}
+    show(federation, b"".join(frames))
+    step(federation, 1)
 
 
-def test_answers_of_an_earlier_run_are_refused() -> None:
+def test_the_sum_of_an_earlier_run_is_refused() -> None:
     world = usual()
     first = world.federation()
     step(first, 0)
-    old = first.answers
+    old = transcript(first)
     second = world.federation(first_round=10)
     step(second, 0)
-    assert second.answers != old
+    assert transcript(second) != old
+    show(second, old)
     with pytest.raises(AbortedError):
-        step(second, 1, old)
+        step(second, 1)
+    assert {tuple(world.why(s)) for s in SITES} == {("bad_request",)}
+
+
+def test_the_sum_of_another_step_is_refused() -> None:
+    """Even after the sites were asked to begin again, and have forgotten the other steps."""
+    world = usual()
+    federation = world.federation()
+    for number in range(3):
+        step(federation, number)
+    later = transcript(federation)
+    for site in world.sites.values():  # they begin again, and nothing leaves
+        world.round = 20
+        parse(site.handle(world.frame(AskExpectation(NAMES, 0))))
+    second = world.federation(first_round=30)
+    second._scheduler._sums.append({"transcript": base64.b64encode(later).decode()})
+    second._scheduler._position = 1
+    with pytest.raises(AbortedError):
+        step(second, 1)
     assert {tuple(world.why(s)) for s in SITES} == {("bad_request",)}
 
 
@@ -115,36 +176,34 @@ def test_steps_are_asked_in_order_and_within_the_limit(number: int) -> None:
     federation = world.federation()
     step(federation, 0)
     with pytest.raises(AbortedError):
-        step(federation, number, federation.answers)
+        step(federation, number)
     assert all(world.why(s) for s in SITES)
 
 
 def test_a_study_bounds_steps_and_rounds() -> None:
     for changes, why in (
         ({"limits": {"expectation": {"steps": 1}}}, "policy"),
-        ({"rounds": 3}, "policy"),
+        ({"rounds": 2}, "policy"),
     ):
         world = usual(**changes)
         federation = world.federation()
         for number in range(2):
-            step(federation, number, federation.answers if number else ())
+            step(federation, number)
         with pytest.raises(AbortedError):
-            step(federation, 2, federation.answers)
+            step(federation, 2)
         assert {tuple(world.why(s)) for s in SITES} == {(why,)}
 
 
-def test_a_step_of_some_variables_or_without_answers_is_refused() -> None:
-    for request in (AskExpectation(("x", "y"), 0), AskExpectation(NAMES, 1)):
-        world = usual()
-        frame = world.frame(request)
-        for site in SITES:
-            world.answer(site, frame)
-        assert {tuple(world.why(s)) for s in SITES} == {("policy",)}
+def test_a_step_of_some_variables_is_refused() -> None:
+    world = usual()
+    with pytest.raises(AbortedError):
+        world.federation().ask(AskExpectation(("x", "y"), 0))
+    assert {tuple(world.why(s)) for s in SITES} == {("policy",)}
 
 
 def sums(world: Attacked, steps: int = 4) -> list[LimbArray]:
     federation = world.federation()
-    return [step(federation, i, federation.answers if i else ()) for i in range(steps)]
+    return [step(federation, i) for i in range(steps)]
 
 
 def test_a_person_with_a_pattern_of_their_own_has_no_effect_on_any_sum() -> None:

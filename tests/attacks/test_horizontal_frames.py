@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import random
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
@@ -14,11 +15,19 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.joint import BrokenEnvelopeError, EnvelopeKind, Identity, Refusal, Site, run_round
+from isthmus.joint import (
+    BrokenEnvelopeError,
+    Coordinator,
+    EnvelopeKind,
+    Identity,
+    Leaving,
+    Refusal,
+    Site,
+    run_round,
+)
 from isthmus.joint.agreement.identity import Agreement, Secret, stream
 from isthmus.joint.secure_sum import envelopes as fr
 from isthmus.joint.secure_sum import shamir
-from isthmus.joint.secure_sum.heads import NO_STATEMENT
 from isthmus.joint.secure_sum.limbs import from_bytes
 from isthmus.joint.secure_sum.masks import RoundKeys, expand
 
@@ -35,6 +44,12 @@ def refusal(answer: bytes) -> Refusal:
     frame = fr.parse(answer)
     assert frame.kind is EnvelopeKind.REFUSE
     return fr.read_refusal(frame.body)[0]
+
+
+def active_set(coordinator: Coordinator, sites: Iterable[int]) -> bytes:
+    """The body of an active set, with the right hashes where there are any."""
+    masked = coordinator._state.masked
+    return fr.write_entries((i, masked.get(i, bytes(32))) for i in sites)
 
 
 def still_works(party: Party, number: int) -> None:
@@ -153,9 +168,7 @@ def test_different_keys_shown_to_different_sites_cannot_be_used() -> None:
         for i in range(5)
     }
     box = [(i, fr.read_entries(shares[i][32:], fr.SEALED, 5)[0]) for i in (1, 2, 3)]
-    answer = party.sites[0].handle(
-        party.signed(EnvelopeKind.INBOX, NO_STATEMENT + fr.write_entries(box))
-    )
+    answer = party.sites[0].handle(party.signed(EnvelopeKind.INBOX, fr.write_entries(box)))
     assert refusal(answer) is Refusal.BAD_SHARES
 
 
@@ -199,11 +212,11 @@ def test_a_site_cannot_speak_for_the_coordinator_or_another_site() -> None:
 
 def test_two_different_active_sets() -> None:
     party = Party(7)
-    _, outgoing = party.up_to(3)
+    coordinator, outgoing = party.up_to(3)
     assert fr.parse(outgoing["s0"]).kind is EnvelopeKind.ACTIVE
     party.answers(outgoing)
     for gone in range(1, 7):
-        other = fr.write_set(set(range(7)) - {gone})
+        other = active_set(coordinator, set(range(7)) - {gone})
         answer = party.sites[0].handle(party.signed(EnvelopeKind.ACTIVE, other))
         assert refusal(answer) is Refusal.OUT_OF_ORDER
 
@@ -211,11 +224,11 @@ def test_two_different_active_sets() -> None:
 def test_split_active_sets_cannot_be_unmasked() -> None:
     """Half the sites sign one set, half another: neither gets enough signatures."""
     party = Party(7)
-    party.up_to(3)
+    coordinator, _ = party.up_to(3)
     views = {i: frozenset(range(7)) - ({6} if i < 3 else frozenset()) for i in range(7)}
+    bodies = {i: active_set(coordinator, views[i]) for i in range(7)}
     consents = {
-        i: party.sites[i].handle(party.signed(EnvelopeKind.ACTIVE, fr.write_set(views[i])))
-        for i in range(7)
+        i: party.sites[i].handle(party.signed(EnvelopeKind.ACTIVE, bodies[i])) for i in range(7)
     }
     assert all(fr.parse(c).kind is EnvelopeKind.CONSENT for c in consents.values())
     for i, chosen in product(range(7), (range(3), range(3, 7), range(7))):
@@ -223,6 +236,24 @@ def test_split_active_sets_cannot_be_unmasked() -> None:
         answer = fr.parse(party.sites[i].handle(unmask))
         assert answer.kind is EnvelopeKind.REFUSE
     assert all(EnvelopeKind.REVEAL not in k.recorded for k in party.keepers)
+
+
+def test_sites_that_are_shown_different_numbers_do_not_unmask() -> None:
+    """Otherwise a site could choose its numbers after the sum of the others is known."""
+    party = Party(4)
+    coordinator, outgoing = party.up_to(3)
+    masked = dict(coordinator._state.masked)
+    other = fr.write_entries((masked | {3: bytes(32)}).items())
+    assert refusal(party.sites[3].handle(party.signed(EnvelopeKind.ACTIVE, other))) is (
+        Refusal.BAD_ACTIVE_SET
+    )
+    consents = [
+        party.sites[0].handle(party.signed(EnvelopeKind.ACTIVE, other)),
+        *(party.sites[i].handle(outgoing[f"s{i}"]) for i in (1, 2)),
+    ]
+    unmask = party.signed(EnvelopeKind.UNMASK, b"".join(consents))
+    for i in range(3):
+        assert refusal(party.sites[i].handle(unmask)) is Refusal.NO_CONSENT
 
 
 def test_one_signature_many_times_is_one_signature() -> None:
@@ -243,7 +274,7 @@ def test_never_both_shares_of_one_site() -> None:
         if exchange == 2:
             outgoing.pop("s9")  # shared its secrets, and died before it sent its numbers
             secrets = {
-                i: (s._round._seed.reveal(), s._round._mask.secret().reveal())
+                i: (s._round.secrets.seed.reveal(), s._round.secrets.mask.reveal())
                 for i, s in enumerate(party.sites)
                 if s._round is not None
             }
@@ -251,7 +282,7 @@ def test_never_both_shares_of_one_site() -> None:
             coordinator.receive(answer)
         outgoing = coordinator.advance()
     bodies = [fr.parse(a).body for a in party.answers(outgoing).values()]
-    revealed = [fr.read_entries(b[: -len(NO_STATEMENT)], fr.SHARE, 10) for b in bodies]
+    revealed = [fr.read_entries(b, fr.SHARE, 10) for b in bodies]
     for j in range(10):
         shares = np.array([np.frombuffer(r[j], "<u4") for r in revealed[:7]])
         assert shamir.join(range(7), shares) == secrets[j][j == 9]
@@ -284,7 +315,9 @@ def test_active_sets_that_would_expose_a_site(active: list[int]) -> None:
         for answer in party.answers(outgoing).values():
             coordinator.receive(answer)
         outgoing = coordinator.advance()
-    answer = party.sites[0].handle(party.signed(EnvelopeKind.ACTIVE, fr.write_set(active)))
+    answer = party.sites[0].handle(
+        party.signed(EnvelopeKind.ACTIVE, active_set(coordinator, active))
+    )
     assert refusal(answer) in {Refusal.TOO_FEW, Refusal.BAD_ACTIVE_SET}
 
 
@@ -341,7 +374,7 @@ def test_a_share_changed_by_the_coordinator() -> None:
     party = Party(4)
     _, outgoing = party.up_to(2)
     body = bytearray(fr.parse(outgoing["s0"]).body)
-    body[len(NO_STATEMENT) + 10] ^= 1
+    body[10] ^= 1
     answer = party.sites[0].handle(party.signed(EnvelopeKind.INBOX, bytes(body)))
     assert refusal(answer) is Refusal.BAD_SHARES
 
@@ -483,7 +516,7 @@ def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
     party = Party(3)
     party.up_to(3)
     hidden = [secret.reveal(), agreement.secret().reveal(), identity._private.private_bytes_raw()]
-    hidden += [s._round._seed.reveal() for s in party.sites if s._round is not None]
+    hidden += [s._round.secrets.seed.reveal() for s in party.sites if s._round is not None]
     shown = " ".join(
         [repr(x) for x in (secret, agreement, identity, *party.sites, party.coordinator())]
         + [repr(vars(s._round)) for s in party.sites]
@@ -508,12 +541,10 @@ def test_a_masked_number_says_nothing() -> None:
 
 def test_a_keeper_may_refuse_at_any_stage() -> None:
     class Shy(Open):
-        def record(
-            self, kind: EnvelopeKind, opening: fr.RoundRequest, active: frozenset[int] | None
-        ) -> None:
-            if kind is EnvelopeKind.MASKED:
+        def record(self, leaving: Leaving) -> None:
+            if leaving.kind is EnvelopeKind.MASKED:
                 raise BrokenEnvelopeError(Refusal.STOPPED)
-            super().record(kind, opening, active)
+            super().record(leaving)
 
     party = Party(4)
     shy = Shy(party.keepers[0].values)

@@ -64,7 +64,7 @@ def test_a_round_that_was_erased_is_noticed(tmp_path: Path) -> None:
         world_in(tmp_path, world)
 
 
-@pytest.mark.parametrize("left", [0, 3, 5, 6, 8])
+@pytest.mark.parametrize("left", [0, 2, 3, 4])
 def test_a_ledger_that_was_cut_or_reset_shows_at_the_next_round(tmp_path: Path, left: int) -> None:
     """Even with the site's own key nobody brings the budget back: the others remember."""
     world = world_in(tmp_path)
@@ -119,8 +119,9 @@ def test_what_the_others_remember_is_in_their_ledgers(tmp_path: Path) -> None:
     world.federation(1).moments()
     mine = {e["hash"] for e in verify(tmp_path / "x.jsonl")}
     for other in ("y", "z"):
-        (shares,) = [e for e in verify(tmp_path / f"{other}.jsonl") if e["event"] == "shares"]
-        assert shares["seen"][world.keys["x"].public.hex()] in mine
+        last = verify(tmp_path / f"{other}.jsonl")[-1]
+        assert last["event"] == "unmasked"
+        assert last["heads"][world.keys["x"].public.hex()] in mine
     again = world_in(tmp_path, world)  # an honest restart goes on
     assert again.federation(2).moments().n == 300
 
@@ -240,7 +241,7 @@ def test_a_site_says_which_entry_it_has_lost(
     world.federation(1).moments(("a",))
     path = tmp_path / "x.jsonl"
     head = remembered_heads(verify(tmp_path / "y.jsonl"))[world.keys["x"].public.hex()]
-    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:1]))
     again = world_in(tmp_path, world)
     with pytest.raises(AbortedError):
         again.federation(3).moments()

@@ -32,9 +32,8 @@ class Deadly(Journal):
 
     def append(self, record: Record) -> None:
         sums = sum(r["event"] == "sum" for r in self.records())
-        keys = any(r["event"] == "keys" for r in self.records())
         self._inner.append(record)
-        line = f"{record['event']} {sums} {keys}"
+        line = f"{record['event']} {sums}"
         before = self._seen.read_text().splitlines() if self._seen.exists() else []
         if line not in before:
             self._seen.write_text("\n".join([*before, line]))

@@ -26,7 +26,6 @@ from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError, StudyError
 from isthmus.joint import (
     ADMM,
-    AskConsensus,
     AskTotals,
     EnvelopeKind,
     Federation,
@@ -39,8 +38,7 @@ from isthmus.joint import (
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.journal import FileJournal
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
-from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
-from isthmus.joint.transport.base import PING, drive
+from isthmus.joint.transport.base import PING
 
 FUZZING = 10.0
 """Seconds, at least; a longer run is made by hand with ISTHMUS_FUZZ=frames."""
@@ -156,33 +154,6 @@ def other(world: Hospitals) -> None:
     )
     for name in world.names:
         run("study", "sign", world.home(name), world.study_folder)
-
-
-@CARRIERS
-def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals], carrier: str) -> None:
-    world = hospitals(60, 80, 70, method="admm", carrier=carrier)
-    world.serve(*world.names)
-    study, transport = world.study, world.transport()
-    everyone = frozenset(range(3))
-    agreed = KeyRound(terms_of(study), world.boss, 1, everyone)
-    drive(agreed, transport)
-
-    def question(value: float) -> dict[str, bytes]:
-        weights = ((0.0, value, 0.0), (0.0,) * 3, (0.0,) * 3)
-        request = AskConsensus(NAMES, 1, 210, 0.1, weights, None)
-        opening = RoundRequest(
-            2, request.to_bytes(), request.size(FixedPointEncoding.of(study)), request.limbs
-        )
-        return OneMessageRound(terms_of(study), world.boss, opening, everyone, agreed.keys).begin()
-
-    first = question(0.0)["s0"]
-    answer = world.ask("s0", first)
-    assert said(world, "s0", question(0.5)["s0"]) is Refusal.TWO_OPENINGS
-    world.kill("s0")
-    world.serve("s0")
-    assert said(world, "s0", question(0.5)["s0"]) is Refusal.TWO_OPENINGS
-    assert world.ask("s0", first) == answer
-    assert [r["why"] for r in refusals(world, "s0")] == ["two_openings"] * 2
 
 
 @CARRIERS

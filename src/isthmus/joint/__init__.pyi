@@ -55,16 +55,15 @@ from isthmus.joint.records.ledger_entries import verify
 from isthmus.joint.records.ledger_text import readable
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.request_catalogue import register_request
-from isthmus.joint.secure_sum.coordinator import Coordinator, RoundStage
+from isthmus.joint.secure_sum.coordinator import Coordinator, run_round
 from isthmus.joint.secure_sum.envelopes import (
     BrokenEnvelopeError,
     EnvelopeKind,
     Refusal,
     RoundRequest,
 )
-from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound, run_round
 from isthmus.joint.secure_sum.protocol import SecureSums
-from isthmus.joint.secure_sum.release_gate import ReleaseGate
+from isthmus.joint.secure_sum.release_gate import Leaving, ReleaseGate
 from isthmus.joint.secure_sum.site import Site
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.shares.two_party import TwoParty
@@ -100,7 +99,7 @@ __all__ = [
     "Identity",
     "InProcess",
     "Journal",
-    "KeyRound",
+    "Leaving",
     "Ledger",
     "LedgerWriter",
     "LinearClient",
@@ -110,7 +109,6 @@ __all__ = [
     "MemorySlot",
     "MethodState",
     "NetworkClient",
-    "OneMessageRound",
     "Persons",
     "Policy",
     "PrivateK2",
@@ -121,7 +119,6 @@ __all__ = [
     "Request",
     "Roster",
     "RoundRequest",
-    "RoundStage",
     "SecretDetails",
     "SecureSums",
     "Sent",

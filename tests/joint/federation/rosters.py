@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint import (
+    BrokenEnvelopeError,
     Coordinator,
     EnvelopeKind,
     Identity,
     InProcess,
+    Leaving,
     Member,
     Refusal,
     ReleaseGate,
@@ -24,6 +26,7 @@ from isthmus.joint import (
 )
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints, to_ints
+from isthmus.joint.secure_sum.transcript import PublicRound
 
 STUDY = bytes(range(32))
 LIMBS = 4
@@ -37,28 +40,21 @@ class Open(ReleaseGate):
     last: int = 0
     recorded: list[EnvelopeKind] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    public: PublicRound | None = None
 
     def last_round(self) -> int:
         return self.last
 
-    def answer(self, opening: RoundRequest) -> LimbArray:
+    def approve(self, request: RoundRequest) -> LimbArray:
         return self.values
 
-    def record(
-        self, kind: EnvelopeKind, opening: RoundRequest, active: frozenset[int] | None
-    ) -> None:
-        self.last = max(self.last, opening.number)
-        self.recorded.append(kind)
+    def record(self, leaving: Leaving) -> None:
+        self.last = max(self.last, leaving.request.number)
+        self.recorded.append(leaving.kind)
+        self.public = leaving.public or self.public
 
-    def record_keys(self, number: int, sites: frozenset[int]) -> None:
-        self.last = max(self.last, number)
-        self.recorded.append(EnvelopeKind.STANDING)
-
-    def record_again(self, number: int) -> None:
-        self.recorded.append(EnvelopeKind.SUMMAND)
-
-    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
-        self.refusals.append(why)
+    def refused(self, error: BrokenEnvelopeError, number: int, question: bytes) -> None:
+        self.refusals.append(error.why)
 
 
 class Party:
@@ -87,8 +83,10 @@ class Party:
         return Site(self.terms, self.identities[i], self.keepers[i], verifier=self.verifier)
 
     def coordinator(self, number: int = 1, request: bytes = b"numbers") -> Coordinator:
-        opening = RoundRequest(number, request, self.size, LIMBS)
-        return Coordinator(self.terms, self.boss, opening, verifier=self.verifier)
+        asked = RoundRequest(number, request, self.size, LIMBS)
+        return Coordinator(
+            self.terms, self.boss, asked, keeps_transcript=True, verifier=self.verifier
+        )
 
     def handlers(self) -> dict[str, Callable[[bytes], bytes]]:
         return {site.name: site.handle for site in self.sites}

@@ -28,7 +28,7 @@ class Receiver:
         policy: Policy = self.group.policies["north"]
         ledger = self.group.ledgers["north"]
         writer = LedgerWriter(self.study, policy, ledger, fixed_membership=True)
-        self.results = ReceivedResults(self.study, writer, folder)
+        self.results = ReceivedResults(self.study, writer, lambda: None, folder)
 
     def signed(self, result: bytes) -> bytes:
         return sign_result(self.group.boss, self.study.identity, result) + result

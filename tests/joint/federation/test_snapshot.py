@@ -124,7 +124,7 @@ def test_a_restart_with_rows_in_another_order_gives_the_same_answers(request_nam
         controller = world.controllers["x"]
         grid = controller._grid
         opening = RoundRequest(1, request.to_bytes(), request.size(grid), request.limbs)
-        answers.append(controller.answer(opening))
+        answers.append(controller.approve(opening))
     assert np.array_equal(answers[0], answers[1])
 
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.joint import EnvelopeKind, Member, Roster, RoundStage, Terms, run_round
+from isthmus.joint import EnvelopeKind, Member, Roster, Terms, run_round
+from isthmus.joint.agreement.identity import Secret
 from isthmus.joint.secure_sum import shamir
 from isthmus.joint.secure_sum.limbs import (
     LimbAccumulator,
@@ -58,21 +59,24 @@ def test_a_number_too_large_is_refused() -> None:
 def test_any_threshold_of_shares_gives_the_secret(secret: bytes, draw: st.DataObject) -> None:
     n = draw.draw(st.integers(1, 12))
     t = draw.draw(st.integers(1, n))
-    shares = shamir.split(secret, t, n)
+    shares = shamir.split(secret, t, n, Secret.fresh())
     chosen = draw.draw(st.permutations(range(n)))[:t]
     assert shamir.join(chosen, shares[chosen]) == secret
 
 
 def test_many_shares_are_exact() -> None:
     secret = bytes([255] * 32)
-    shares = shamir.split(secret, 700, 1000)
+    shares = shamir.split(secret, 700, 1000, Secret.fresh())
     assert shamir.join(range(300, 1000), shares[300:]) == secret
     assert int(shares.max()) < shamir.PRIME
 
 
 def test_fewer_shares_say_nothing() -> None:
     """One share less than needed fits every secret equally well: its values are uniform."""
-    drawn = np.array([shamir.split(bytes(32), 2, 2)[0] for _ in range(2000)]) / shamir.PRIME
+    drawn = (
+        np.array([shamir.split(bytes(32), 2, 2, Secret.fresh())[0] for _ in range(2000)])
+        / shamir.PRIME
+    )
     assert abs(drawn.mean() - 0.5) < 0.02
     counts, _ = np.histogram(drawn, bins=16, range=(0, 1))
     expected = drawn.size / 16
@@ -126,7 +130,7 @@ def test_too_many_dropouts_abort(stage: int) -> None:
     lost = [(f"s{i}", stage) for i in range(4)]
     with pytest.raises(AbortedError, match="No sum was formed"):
         run_round(coordinator, party.transport(lost))
-    assert coordinator.stage is RoundStage.DONE
+    assert coordinator.is_over
     with pytest.raises(AbortedError):
         _ = coordinator.total
     # Nobody gave a share: what was masked stays masked.

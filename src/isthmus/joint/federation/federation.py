@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
@@ -21,14 +20,12 @@ from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
-from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.federation.round_scheduler import RoundScheduler
 from isthmus.joint.noise.answers import noisy_release
 from isthmus.joint.noise.cost import NoiseCost
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.secure_sum.envelopes import REQUEST
 from isthmus.joint.secure_sum.limbs import to_ints
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.transport.base import Transport
@@ -148,8 +145,8 @@ class Federation(Source):
         ledgers
             The ledger of each site; by default in memory.
         lost
-            Sites that fail: their names, with the number of the exchange, counted from zero. A
-            round has five exchanges; one-message rounds have three for keys and then one each.
+            Sites that fail: their names, with the number of the exchange, counted from zero. Each
+            sum has five exchanges.
         privacy
             Differential privacy. Continuous variables then need bounds, here or in `bounds`, that
             are not taken from the tables. By default the study then has counts of up to three
@@ -208,11 +205,6 @@ class Federation(Source):
     def sums(self) -> int:
         """Number of sums that were requested so far."""
         return self._scheduler.used
-
-    @property
-    def answers(self) -> tuple[bytes, ...]:
-        """The signed answers behind the last sum, if later requests may quote them."""
-        return self._scheduler.answers
 
     def schema(self) -> Schema:
         """Return names, kinds and levels of the variables, as stated in the study."""
@@ -291,14 +283,6 @@ class Federation(Source):
 
     def ask(self, request: SumRequest[T]) -> T:
         """Send a request to all sites and return the sum of their answers."""
-        if isinstance(request, StepRequest) and request.step and not request.answers:
-            request = replace(request, answers=self.answers)
-            if len(request.to_bytes()) > REQUEST:
-                raise DataError(
-                    f"The answers of {len(self._study.members)} sites about {len(self.schema())} "
-                    f"variables do not fit into a request of {REQUEST:,} bytes. Use fewer "
-                    "variables."
-                )
         total, active = self._scheduler.ask(request)
         what = f"{request}, hidden in the sum over {len(active)} sites"
         form, result = "secure sum", None

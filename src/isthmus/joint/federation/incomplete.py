@@ -94,13 +94,12 @@ class IncompleteFederation(Source):
     def _moments(self) -> Moments:
         study, schema = self._federation.study, self.schema()
         run = ExpectationRun(FixedPointEncoding.of(study))
-        # One round agrees on keys; the rounds of earlier sums are gone.
-        rounds = study.rounds - 2 - self._federation.sums
+        rounds = study.rounds - 1 - self._federation.sums  # step 0 takes one, too
         steps = min(self._missing.max_iterations, AskExpectation.steps_allowed(study), rounds)
         if steps < 1:
             raise DataError(
                 f"The study allows {study.rounds} rounds, and expectation-maximisation needs at "
-                "least three: keys, available values, and one step. Draft a study with more."
+                "least two: available values, and one step. Draft a study with more."
             )
         self._ask(run, 0)
         available = run.available

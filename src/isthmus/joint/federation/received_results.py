@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import final
 
@@ -38,17 +39,31 @@ class ReceivedResults:
         The study.
     writer
         Writes the ledger of the site.
+    require_running
+        Raises `DeniedError` if the site does not take part any more.
     folder
         The folder of the site; ``None`` if results are not kept.
     """
 
-    def __init__(self, study: Study, writer: LedgerWriter, folder: Path | None) -> None:
+    def __init__(
+        self,
+        study: Study,
+        writer: LedgerWriter,
+        require_running: Callable[[], None],
+        folder: Path | None,
+    ) -> None:
         self._study = study
         self._writer = writer
+        self._require_running = require_running
         self._folder = folder
 
     def receive(self, number: int, signed: bytes) -> bytes:
         """Keep a result and return its hash; the same result may come again."""
+        with refusing():
+            self._require_running()
+            return self._received(number, signed)
+
+    def _received(self, number: int, signed: bytes) -> bytes:
         signature, result = signed[:SIGNATURE], signed[SIGNATURE:]
         if not _is_plain(result) or not is_signed(self._study, result, signature):
             raise BrokenEnvelopeError(Refusal.MALFORMED)
@@ -68,15 +83,19 @@ class ReceivedResults:
             raise DeniedError(Denial.LEDGER) from None
         return content.digest()
 
-    def confirm(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> dict[str, str]:
+    def confirm(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
         """Write which sites have signed that they got the same result as this one.
 
-        Returns
-        -------
-        dict
-            The results of sites that have signed that they got another one; nothing is written
-            if there are any.
+        Raises
+        ------
+        BrokenEnvelopeError
+            Some sites have signed that they got another one.
         """
+        with refusing():
+            self._require_running()
+            self._confirmed(number, own, confirmed)
+
+    def _confirmed(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
         past = self._writer.results()
         results = [e["result"] for e in past if e["event"] == RESULT.name]
         if own.hex() not in results[-1:]:
@@ -84,12 +103,12 @@ class ReceivedResults:
         members = self._study.members
         others = {members[i].name: c.hex() for i, c in sorted(confirmed.items()) if c != own}
         if others:
-            return others
+            evidence = {"other_results": others}
+            raise BrokenEnvelopeError(Refusal.OTHER_RESULT, evidence=evidence)
         names = self._study.roster.names(frozenset(confirmed))
         earlier = {n for e in past if _confirms(e, own.hex()) for n in e["sites"]}
         if not earlier.issuperset(names):  # nobody can fill the disk by repeating it
             self._writer.record(CONFIRMED, number, result=own.hex(), sites=names)
-        return {}
 
     def _is_kept(self, folder: Path, result: bytes) -> bool:
         """Return whether the files hold this result; a crash may have left an earlier one."""
@@ -97,6 +116,15 @@ class ReceivedResults:
             return read_result(result_path(folder, self._study), self._study) == result
         except (FileNotFoundError, StudyError):
             return False
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn a denial into a refusal of the protocol."""
+    try:
+        yield
+    except DeniedError as error:
+        raise BrokenEnvelopeError(Refusal[error.reason.name]) from None
 
 
 def _confirms(entry: Entry, result: str) -> bool:

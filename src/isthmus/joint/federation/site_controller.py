@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
@@ -24,22 +22,21 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.denial import Denial, DeniedError
 from isthmus.joint.disclosure.dryrun import DryRun
 from isthmus.joint.disclosure.rules import SiteRules
-from isthmus.joint.federation.received_results import ReceivedResults
+from isthmus.joint.federation.method_memory import MethodMemory
+from isthmus.joint.federation.received_results import ReceivedResults, refusing
 from isthmus.joint.federation.requests.base import Contribution, StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.reading import read_sum_request
-from isthmus.joint.federation.requests.steps import MethodState, StepRequest
+from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.federation.site_data import SiteData, unfit
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.noise.answers import NoisyAnswers
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.journal import Slot
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import signed_bytes
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.secure_sum import protocol
 from isthmus.joint.secure_sum.envelopes import (
-    HEAD,
     UNAUTHENTICATED,
     BrokenEnvelopeError,
     EnvelopeKind,
@@ -48,8 +45,7 @@ from isthmus.joint.secure_sum.envelopes import (
     size_of,
 )
 from isthmus.joint.secure_sum.limbs import LimbArray
-from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
-from isthmus.joint.secure_sum.release_gate import ReleaseGate
+from isthmus.joint.secure_sum.release_gate import Leaving, ReleaseGate
 from isthmus.joint.secure_sum.site import Site
 
 PROTECTION = "each hidden under a mask; the coordinator learns only the sum over all sites"
@@ -58,24 +54,15 @@ NOISE = "with noise for differential privacy"
 
 EVENTS: dict[EnvelopeKind, Event] = {
     EnvelopeKind.ADVERT: protocol.OPENED,
-    EnvelopeKind.SHARES: protocol.SHARES,
     EnvelopeKind.MASKED: protocol.SENT,
-    EnvelopeKind.CONSENT: protocol.AGREED,
     EnvelopeKind.REVEAL: protocol.UNMASKED,
-    EnvelopeKind.SUMMAND: protocol.SINGLE,
 }
+"""Messages that the ledger has an entry for. The two others contain nothing of the data."""
+
 COUNTED = frozenset(
     {Refusal.BAD_REQUEST, Refusal.POLICY, Refusal.DATA, Refusal.MEMBERSHIP, Refusal.OTHER_DATA}
 )
 """Refusals that depend on the question or on data; they count as rounds."""
-
-WITH_REQUEST = frozenset({EnvelopeKind.ADVERT, EnvelopeKind.SUMMAND})
-WITH_STATISTIC = frozenset({EnvelopeKind.MASKED, EnvelopeKind.SUMMAND})
-SEES_HEADS = frozenset({EnvelopeKind.SHARES})
-"""Frames before which the heads of ledgers arrive from sites that have confirmed nothing yet."""
-
-WITH_HEADS = frozenset({EnvelopeKind.REVEAL, EnvelopeKind.SUMMAND})
-WITH_PARTIES = frozenset({EnvelopeKind.CONSENT, EnvelopeKind.REVEAL, EnvelopeKind.SUMMAND})
 
 
 @final
@@ -125,21 +112,18 @@ class SiteController(ReleaseGate):
         self._identity = identity
         self._policy = policy
         self._ledger = ledger
-        self._heads: dict[str, str] = {}
-        self._evidence: dict[str, Any] = {}
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
         self._noisy = None if study.privacy is None else NoisyAnswers(study, self._writer)
         self._rules = SiteRules(study, policy, self._writer, clock, code)
-        self._results = ReceivedResults(study, self._writer, folder)
+        self._results = ReceivedResults(study, self._writer, self._rules.require_running, folder)
         self._data = SiteData(
             study, identity, data, policy, ledger, self._rules, self._noisy, folder
         )
         self._terms = terms_of(study)
         self._verifier = Verifier()
-        self._states: dict[str, MethodState] = {}
-        self._saved_states: dict[str, bytes] = {}
+        self._memory = MethodMemory(self._terms, self._grid, self._verifier)
         self._rules.require_open()
 
     def site(self, verifier: Verifier | None = None, *, slot: Slot | None = None) -> Site:
@@ -151,7 +135,8 @@ class SiteController(ReleaseGate):
         self._study.require(self._signatures, everyone, verifier)
         self._ledger.bind(self._identity)
         _ = self._data_refusal()  # reads the data now, so that the first question takes no longer
-        return Site(self._terms, self._identity, self, verifier=verifier, slot=slot)
+        self._memory = MethodMemory(self._terms, self._grid, self._verifier, slot)
+        return Site(self._terms, self._identity, self, verifier=verifier, results=self._results)
 
     def require_admission(self) -> None:
         """Raise `RefusedError` if the rules on data forbid something that the study allows."""
@@ -180,7 +165,7 @@ class SiteController(ReleaseGate):
                 contribution = (
                     request.preview(source, self._grid)
                     if dry_run
-                    else self._state_of(request).answer(request, source)
+                    else self._memory.state_of(request).answer(request, source)
                 )
             if self._noisy is not None:  # values outside of the bounds are clipped
                 return contribution, np.zeros((0, request.limbs), dtype=np.uint32)
@@ -192,36 +177,13 @@ class SiteController(ReleaseGate):
         # Not as the context of another error, which may quote data.
         raise RefusedError(_sentence(reason))
 
-    def _state_of(self, request: StepRequest[Any]) -> MethodState:
-        """Return the state that the method of a request keeps at this site."""
-        name = request.name
-        if name not in self._states:
-            self._states[name] = MethodState(self._grid)
-            if name in self._saved_states:
-                self._states[name].restore(self._saved_states[name])
-        return self._states[name]
-
-    def _continue(self, request: SumRequest[Any]) -> None:
-        """Check the answers that a request quotes, and take their sum."""
-        if not isinstance(request, StepRequest) or request.step == 0:
-            return
-        state = self._state_of(request)
-        if state.answered is None:
-            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
-        try:
-            position = self._study.roster.position(self.name)
-            total = state.answered.sum_of(request.answers, self._terms, position, self._verifier)
-            state.take(request, total)
-        except (BrokenEnvelopeError, IsthmusError):
-            raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
-
     # --- the gate of the protocol ------------------------------------------------------------
 
     def last_round(self) -> int:
         return self._writer.last_round()
 
-    def answer(self, opening: RoundRequest) -> LimbArray:
-        with _refusing():
+    def approve(self, opening: RoundRequest) -> LimbArray:
+        with refusing():
             self._rules.require_running()
         # The data are checked for every question, before it is read: the time of a refusal does
         # not tell whether the question or the data are the reason.
@@ -233,7 +195,7 @@ class SiteController(ReleaseGate):
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         if forbidden is not None:
             raise BrokenEnvelopeError(forbidden)
-        self._continue(request)
+        self._memory.follow(request, opening.transcript)
         return self._exact(request) if self._noisy is None else self._with_noise(request)
 
     def _data_refusal(self) -> Refusal | None:
@@ -265,7 +227,7 @@ class SiteController(ReleaseGate):
         """Return the numbers of the site with noise, if the budget allows it."""
         assert self._noisy is not None
         assert self._data.snapshot is not None
-        with _refusing():
+        with refusing():
             if self._rules.budget_violations(self._noisy.price(request)):
                 raise BrokenEnvelopeError(Refusal.POLICY)
             try:
@@ -279,31 +241,36 @@ class SiteController(ReleaseGate):
         except IsthmusError:
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
 
-    def record(
-        self, kind: EnvelopeKind, opening: RoundRequest, active: frozenset[int] | None
-    ) -> None:
-        with _refusing():
+    def record(self, leaving: Leaving) -> None:
+        with refusing():
             self._rules.require_running()
-            sent = None
-            if kind in WITH_STATISTIC:
-                sent = self._sent(opening)
+            if leaving.kind is EnvelopeKind.MASKED:
+                self._require_told(leaving.told)
+            if leaving.kind not in EVENTS:
+                return
+            opening, is_masked = leaving.request, leaving.kind is EnvelopeKind.MASKED
+            opens = leaving.kind is EnvelopeKind.ADVERT
+            if is_masked and leaving.public is not None:
+                self._memory.answered(self._read(opening), leaving.public)
             self._writer.record(
-                EVENTS[kind],
+                EVENTS[leaving.kind],
                 opening.number,
-                request=self._read(opening) if kind in WITH_REQUEST else None,
-                sent=sent,
-                parties=active if kind in WITH_PARTIES else None,
-                heads=self._heads if kind in WITH_HEADS else None,
-                seen=self._heads if kind in SEES_HEADS else None,
+                request=self._read(opening) if opens else None,
+                sent=self._sent(opening) if is_masked else None,
+                parties=leaving.active,
+                heads=self._by_key(leaving.heads),
+                seen=self._by_key(leaving.seen),
             )
-        if kind is EnvelopeKind.SUMMAND and active is not None:
-            self._note(opening, active)
 
-    def _note(self, opening: RoundRequest, active: frozenset[int]) -> None:
-        """Take note of a round whose answers a later request may quote."""
-        request = self._read(opening)
-        if isinstance(request, StepRequest):
-            self._state_of(request).answered = AnsweredRound.of(opening, active)
+    def _by_key(self, heads: Mapping[int, bytes]) -> dict[str, str]:
+        return {self._study.members[j].key.hex(): head.hex() for j, head in heads.items()}
+
+    def _require_told(self, told: Mapping[int, bytes]) -> None:
+        """Raise `BrokenEnvelopeError` unless the ledger has all entries that others remember."""
+        for j, head in told.items():
+            if not self._writer.contains(head[:KEY]):
+                missing = {"missing": head[:KEY].hex(), "told_by": self._study.members[j].name}
+                raise BrokenEnvelopeError(Refusal.WITNESS, evidence=missing)
 
     def _sent(self, opening: RoundRequest) -> Sent:
         """Return what the ledger says about numbers that are about to leave."""
@@ -317,84 +284,21 @@ class SiteController(ReleaseGate):
         kept = "" if self._data.trace is None else self._writer.keep(self._data.trace.to_chunks())
         return Sent(opening.size, size, FORM, self._data.fingerprint, kept)
 
-    def head(self) -> bytes:
-        return self._writer.signed_head() if self._policy.needs_witnesses else bytes(HEAD)
-
-    def remembered(self, position: int) -> bytes:
+    def heads(self) -> Mapping[int, bytes]:
         if not self._policy.needs_witnesses:  # a simulation: nobody keeps anything
-            return bytes(HEAD)
-        key = self._study.members[position].key.hex()
-        return bytes.fromhex(self._writer.remembered_signed().get(key, "")) or bytes(HEAD)
+            return {}
+        remembered = self._writer.remembered_signed()
+        keys = {j: member.key.hex() for j, member in enumerate(self._study.members)}
+        heads = {j: bytes.fromhex(remembered.get(k, "")) for j, k in keys.items()}
+        heads[self._study.roster.position(self.name)] = self._writer.signed_head()
+        return {j: head for j, head in heads.items() if head}
 
-    def witness(self, heads: Mapping[int, bytes]) -> None:
-        members = self._study.members
-        given = {j: head for j, head in heads.items() if any(head)}
-        for j, head in given.items():
-            if not self._is_signed(head, members[j].key):
-                raise BrokenEnvelopeError(Refusal.BAD_SIGNATURE, j)
-        self._heads = {members[j].key.hex(): head.hex() for j, head in given.items()}
-
-    def _is_signed(self, head: bytes, key: bytes) -> bool:
-        """Return whether the owner of a ledger has signed its entry."""
-        entry = signed_bytes(head[:KEY].hex())
-        return self._verifier.verify(key, head[KEY:], entry)
-
-    def require_head(self, head: bytes, told_by: int | None = None) -> None:
-        if told_by is not None and not self._is_signed(head, self._identity.public):
-            return  # nothing is remembered, or it was made up
-        if any(head) and not self._writer.contains(head[:KEY]):
-            self._evidence = {"missing": head[:KEY].hex()}
-            if told_by is not None:
-                self._evidence["told_by"] = self._study.members[told_by].name
-            raise BrokenEnvelopeError(Refusal.WITNESS)
-
-    def record_keys(self, number: int, sites: frozenset[int]) -> None:
-        with _refusing():
-            self._rules.require_running()
-            if self._rules.limits():
-                raise BrokenEnvelopeError(Refusal.POLICY)
-            description = "a key for one-message rounds"
-            self._writer.record(protocol.KEYS, number, description=description, parties=sites)
-
-    def record_again(self, number: int) -> None:
-        with _refusing():
-            self._rules.require_running()
-            self._writer.record_repetition(number)
-
-    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
-        authentic = why not in UNAUTHENTICATED
-        if question and why in COUNTED and not self._rules.limits():
-            self._writer.record_refused_question(why.name.lower(), number, question)
+    def refused(self, error: BrokenEnvelopeError, number: int, question: bytes) -> None:
+        why, authentic = error.why.name.lower(), error.why not in UNAUTHENTICATED
+        if question and error.why in COUNTED and not self._rules.limits():
+            self._writer.record_refused_question(why, number, question)
             return
-        evidence, self._evidence = self._evidence, {}
-        self._writer.record_refusal(
-            why.name.lower(), number, authentic=authentic, evidence=evidence
-        )
-
-    def receive_result(self, number: int, signed: bytes) -> bytes:
-        with _refusing():
-            self._rules.require_running()
-            return self._results.receive(number, signed)
-
-    def confirm_result(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
-        with _refusing():
-            self._rules.require_running()
-            others = self._results.confirm(number, own, confirmed)
-            if others:
-                self._evidence = {"other_results": dict(others)}
-                raise BrokenEnvelopeError(Refusal.OTHER_RESULT)
-
-    def state(self) -> bytes:
-        states = self._saved_states | {name: s.to_bytes() for name, s in self._states.items()}
-        if not states:
-            return b""
-        return json.dumps({name: data.decode("latin-1") for name, data in states.items()}).encode()
-
-    def restore(self, state: bytes) -> None:
-        plain: dict[str, str] = json.loads(state or b"{}")
-        self._states = {}
-        # The data are read when the next request arrives.
-        self._saved_states = {name: text.encode("latin-1") for name, text in plain.items()}
+        self._writer.record_refusal(why, number, authentic=authentic, evidence=error.evidence)
 
     # --- for the site itself -----------------------------------------------------------------
 
@@ -434,15 +338,6 @@ class SiteController(ReleaseGate):
 
     def __repr__(self) -> str:
         return f"SiteController({self.name!r}, {self._study.title!r})"
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    """Turn a denial into a refusal of the protocol."""
-    try:
-        yield
-    except DeniedError as error:
-        raise BrokenEnvelopeError(Refusal[error.reason.name]) from None
 
 
 def _sentence(phrase: str) -> str:

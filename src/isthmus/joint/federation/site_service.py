@@ -13,12 +13,11 @@ from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.site_controller import SiteController
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.folder_lock import FolderLock
 from isthmus.joint.records.journal import FileSlot
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.ledger_entries import Entry
-from isthmus.joint.secure_sum.envelopes import Refusal, longest_request_frame
+from isthmus.joint.secure_sum.envelopes import LARGEST, BrokenEnvelopeError, Refusal, size_of
 
 
 @final
@@ -65,7 +64,7 @@ class SiteService:
         except BaseException:
             self._lock.close()
             raise
-        self.longest = longest_request_frame(terms_of(study))
+        self.longest = size_of(LARGEST)
         self._watch = watch
         self._seen = len(self.ledger)
         self._one = threading.Lock()
@@ -80,7 +79,7 @@ class SiteService:
     def reject(self) -> None:
         """Write into the ledger that something arrived that is not a message."""
         with self._one:
-            self.controller.refused(Refusal.MALFORMED, 0)
+            self.controller.refused(BrokenEnvelopeError(Refusal.MALFORMED), 0, b"")
             self._notify()
 
     def _notify(self) -> None:

@@ -31,11 +31,8 @@ class Event:
 
 
 REFUSED = Event("refused")
-REPEATED = Event("again")
-"""The same bytes were sent once more."""
-
 REPAIRED = Event("repaired")
 """A torn last line was removed from the ledger."""
 
-COMMON = (REFUSED, REPEATED, REPAIRED)
+COMMON = (REFUSED, REPAIRED)
 """Entries of every protocol."""

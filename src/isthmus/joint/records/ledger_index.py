@@ -16,8 +16,9 @@ Place = tuple[Any, Any]
 class LedgerTally:
     """Numbers of rounds and queries in the entries of a ledger, for limits on them.
 
-    A question is counted once until it has been answered, and then once per answer. So a question
-    that is asked again after a round in which nothing was sent does not count again.
+    A question is counted once until its answer is known to somebody, and then once per answer. So a
+    question that is asked again after a round without a result does not count again: a site that is
+    silent at a bad moment cannot use up what the others allow.
 
     Attributes
     ----------
@@ -26,7 +27,7 @@ class LedgerTally:
     openings
         How often a round was opened, including repeated questions.
     statistics
-        How many statistics were sent.
+        How many statistics were sent; as for questions, once until there is a result.
     last_round
         The highest round that was opened, or zero.
     earliest
@@ -42,6 +43,7 @@ class LedgerTally:
         self._asked: dict[Place, Place] = {}
         self._known: set[Place] = set()
         self._answers: Counter[Place] = Counter()
+        self._pending: set[Place] = set()
 
     @classmethod
     def of(cls, entries: Iterable[Entry]) -> Self:
@@ -64,12 +66,15 @@ class LedgerTally:
             if question not in self._known:
                 self._known.add(question)
                 self.questions += max(self._answers[question], 1)
-        if event.sends_statistic:
+        question = self._asked.get(place, place)
+        if event.sends_statistic and (event.opens_round or question not in self._pending):
+            self._pending.add(question)
             self.statistics += 1
-            question = self._asked.get(place, place)
             self._answers[question] += 1
             if question in self._known and self._answers[question] > 1:
                 self.questions += 1
+        if event.reveals_result:
+            self._pending.discard(question)
 
 
 @final

@@ -20,7 +20,7 @@ from isthmus.joint.disclosure.denial import Denial, DeniedError
 from isthmus.joint.disclosure.differencing import EarlierReleases
 from isthmus.joint.disclosure.trace import Trace
 from isthmus.joint.noise.spending import Spending
-from isthmus.joint.records.events import REFUSED, REPEATED, Event
+from isthmus.joint.records.events import REFUSED, Event
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START, Entry
 from isthmus.joint.records.ledger_index import LedgerIndex, LedgerTally
@@ -309,10 +309,9 @@ class LedgerWriter:
         return bytes.fromhex(self._ledger.head())
 
     def signed_head(self) -> bytes:
-        """Return the hash of the last entry, and the signature of the site on it."""
+        """Return the hash of the last entry, and the signature of the site; empty if none."""
         last = self._ledger.last
-        assert last is not None
-        return bytes.fromhex(last["hash"] + last["signature"])
+        return b"" if last is None else bytes.fromhex(last["hash"] + last["signature"])
 
     def remembered_signed(self) -> Mapping[str, str]:
         """Return the last head that each other party has signed, by key, with the signature."""
@@ -328,12 +327,6 @@ class LedgerWriter:
         """Return whether an entry has this hash; that of an empty ledger always counts."""
         self._update()
         return head.hex() == START or head.hex() in self._all.hashes
-
-    def record_repetition(self, number: int) -> None:
-        """Write that the same bytes are about to leave once more."""
-        details: dict[str, Any] = {}
-        if self._is_worth_writing(REPEATED.name, details):
-            self._append(REPEATED, number, details)
 
     def record_refused_question(self, reason: str, number: int, question: bytes) -> None:
         """Write that a question of the coordinator was not answered. It counts as a round."""

@@ -7,10 +7,10 @@ with one byte too many is rejected.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import final
+from typing import Any, final
 
 from isthmus.joint.agreement.identity import (
     KEY,
@@ -25,7 +25,7 @@ from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.transport.base import RejectedMessageError
 
 MAGIC = b"ISTH"
-VERSION = 3
+VERSION = 4
 HEADER = struct.Struct("<4sBB32sIHI")
 """Magic number, version, kind, study, round, sender, length of the body."""
 
@@ -47,11 +47,9 @@ SHARE = 4 * PIECES
 SEALED = 2 * SHARE + HEAD + TAG
 """Two shares, and the last entry of the receiver's ledger that the sender knows."""
 
-MEMORY = HEAD + TAG
-"""The last entry of the receiver's ledger that the sender knows, alone."""
-
 _ENTRY = struct.Struct("<H")
-_OPENING = struct.Struct("<IB")
+_SHAPE = struct.Struct("<IB")
+_OPENING = struct.Struct("<IBI")
 _REFUSAL = struct.Struct("<HH")
 
 
@@ -69,18 +67,10 @@ class EnvelopeKind(IntEnum):
     UNMASK = 9
     REVEAL = 10
     REFUSE = 12
-    AGREE = 13
-    STANDING = 14
-    SETTLE = 15
-    SETTLED = 16
-    SINGLE = 17
-    SUMMAND = 18
-    RESULT = 19
-    RECEIVED = 20
-    MEMORIES = 21
-    REMEMBERED = 22
-    RECEIPTS = 23
-    CONFIRMED = 24
+    RESULT = 13
+    RECEIVED = 14
+    RECEIPTS = 15
+    CONFIRMED = 16
 
 
 class Refusal(IntEnum):
@@ -105,11 +95,9 @@ class Refusal(IntEnum):
     OTHER_CODE = 17
     MEMBERSHIP = 18
     OTHER_DATA = 19
-    TWO_OPENINGS = 20
-    NO_KEYS = 21
-    REFUSED = 22
-    WITNESS = 23
-    OTHER_RESULT = 24
+    REFUSED = 20
+    WITNESS = 21
+    OTHER_RESULT = 22
 
 
 HIDDEN = frozenset(
@@ -142,12 +130,17 @@ class BrokenEnvelopeError(RejectedMessageError):
         The reason.
     blamed
         Position of the site that caused it, if that is known.
+    evidence
+        What the ledger of the site says about it besides the reason.
     """
 
-    def __init__(self, why: Refusal, blamed: int = NO_SITE) -> None:
+    def __init__(
+        self, why: Refusal, blamed: int = NO_SITE, evidence: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(why.name.lower())
         self.why = why
         self.blamed = blamed
+        self.evidence = dict(evidence or {})
 
 
 @final
@@ -232,31 +225,38 @@ class RoundRequest:
         How many numbers will be summed.
     limbs
         Length of a number in limbs of 32 bits.
+    transcript
+        The transcript of the round that the request follows from, if there is one.
     """
 
     number: int
     request: bytes
     size: int
     limbs: int
+    transcript: bytes = b""
 
     def context(self, terms: Terms) -> bytes:
         """Return the hash that every key and every signature of the round is bound to."""
-        about = _OPENING.pack(self.size, self.limbs) + self.number.to_bytes(8, "little")
+        about = _SHAPE.pack(self.size, self.limbs) + self.number.to_bytes(8, "little")
         return digest(b"isthmus secure sum 1", terms.digest, about, self.request)
 
     def body(self) -> bytes:
         """Return the body of its frame."""
-        return _OPENING.pack(self.size, self.limbs) + self.request
+        shape = _OPENING.pack(self.size, self.limbs, len(self.request))
+        return shape + self.request + self.transcript
 
     @classmethod
     def read(cls, number: int, body: bytes) -> RoundRequest:
         """Read what `body` wrote."""
-        if not _OPENING.size <= len(body) <= _OPENING.size + REQUEST:
+        if len(body) < _OPENING.size:
             raise BrokenEnvelopeError(Refusal.MALFORMED)
-        size, limbs = _OPENING.unpack_from(body)
+        size, limbs, length = _OPENING.unpack_from(body)
+        end = _OPENING.size + length
+        if length > REQUEST or len(body) < end:
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         if not 1 <= limbs <= 8 or size < 1 or 4 * size * limbs > LARGEST - KEY:
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
-        return cls(number, body[_OPENING.size :], size, limbs)
+        return cls(number, body[_OPENING.size : end], size, limbs, body[end:])
 
 
 @final
@@ -285,28 +285,6 @@ class Advert:
             frame.body[i : i + KEY] for i in range(0, 4 * KEY, KEY)
         )
         return cls(context, channel, mask, commitment, frame.body[4 * KEY :])
-
-
-@final
-@dataclass(frozen=True)
-class Standing:
-    """The public key of a site for all one-message rounds."""
-
-    context: bytes
-    mask: bytes
-
-    SIZE = 2 * KEY
-
-    def body(self) -> bytes:
-        """Return the body of its frame."""
-        return self.context + self.mask
-
-    @classmethod
-    def read(cls, frame: Envelope) -> Standing:
-        """Read what `body` wrote."""
-        if frame.kind is not EnvelopeKind.STANDING or len(frame.body) != cls.SIZE:
-            raise BrokenEnvelopeError(Refusal.MALFORMED)
-        return cls(frame.body[:KEY], frame.body[KEY:])
 
 
 def write_entries(entries: Iterable[tuple[int, bytes]]) -> bytes:
@@ -338,6 +316,19 @@ def read_frames(body: bytes, size: int, sites: int) -> list[bytes]:
     return [body[i : i + step] for i in range(0, len(body), step)]
 
 
+def split_frames(data: bytes) -> list[bytes]:
+    """Split complete frames of any sizes that follow each other."""
+    frames: list[bytes] = []
+    at = 0
+    while at < len(data):
+        if len(data) - at < HEADER.size:
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
+        end = at + size_of(HEADER.unpack_from(data, at)[-1])
+        frames.append(data[at:end])  # `parse` refuses one that is cut off
+        at = end
+    return frames
+
+
 def write_set(members: Iterable[int]) -> bytes:
     """Write a set of sites."""
     return write_entries((i, b"") for i in members)
@@ -364,33 +355,3 @@ def read_refusal(body: bytes) -> tuple[Refusal, int]:
         return Refusal(why), blamed
     except ValueError:
         raise BrokenEnvelopeError(Refusal.MALFORMED) from None
-
-
-def standing_context(terms: Terms, number: int, members: frozenset[int]) -> bytes:
-    """Return the hash that the keys for one-message rounds are bound to."""
-    about = number.to_bytes(8, "little") + write_set(members)
-    return digest(b"isthmus standing keys 1", terms.digest, about)
-
-
-def single_context(terms: Terms, opening: RoundRequest, heads: bytes) -> bytes:
-    """Return the hash that the masks of a one-message round are bound to.
-
-    These are the whole request, and the heads of all ledgers after the round before. If sites are
-    shown different heads, their masks do not cancel.
-    """
-    return digest(b"isthmus single sum 2", opening.context(terms), heads)
-
-
-def longest_request_frame(terms: Terms) -> int:
-    """Return the length of the longest frame that a coordinator sends."""
-    sites = len(terms.members)
-    lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED + 2 * SIGNATURE)
-    question = KEY + _OPENING.size + REQUEST + lists
-    return size_of(max(question, SIGNATURE + LARGEST_RESULT))
-
-
-def agreed(
-    context: bytes, keys: bytes, sharing: Sequence[int] | frozenset[int], active: frozenset[int]
-) -> bytes:
-    """Return what the active sites sign before anything is unmasked."""
-    return digest(b"isthmus active set", context, keys, write_set(sharing), write_set(active))

@@ -43,15 +43,6 @@ class RoundKeys:
         low, high = sorted((i, j))
         return derive(mine.shared(theirs), self.salt, _info(b"pair mask", low, high))
 
-    def standing_mask(self, shared: Secret, i: int, j: int) -> Secret:
-        """Return the same, from a secret that two sites share for the whole study."""
-        low, high = sorted((i, j))
-        return derive(shared, self.salt, _info(b"standing mask", low, high))
-
-    def memory(self, shared: Secret, sender: int, receiver: int) -> Secret:
-        """Return the key for what one site remembers of the other's ledger."""
-        return derive(shared, self.salt, _info(b"memory", sender, receiver))
-
     def self_mask(self, seed: Secret, i: int) -> Secret:
         """Return the key of a site's own mask."""
         return derive(seed, self.salt, _info(b"self mask", i, i))

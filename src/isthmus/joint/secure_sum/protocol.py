@@ -30,12 +30,8 @@ WITH_NOISE = ("counts", "moments")
 """Names of the requests whose answers can have noise."""
 
 OPENED = Event("opened", opens_round=True)
-SHARES = Event("shares")
 SENT = Event("sent", sends_statistic=True)
-AGREED = Event("agreed")
 UNMASKED = Event("unmasked", reveals_result=True)
-KEYS = Event("keys", opens_round=True)
-SINGLE = Event("single", opens_round=True, sends_statistic=True, reveals_result=True)
 RESULT = Event("result")
 """The coordinator has sent the result of the study."""
 
@@ -77,9 +73,7 @@ class SecureSums(Protocol):
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = FEWEST
     results_add_up: ClassVar[bool] = True
-    events: ClassVar[tuple[Event, ...]] = (
-        *(OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE, RESULT, CONFIRMED),
-    )
+    events: ClassVar[tuple[Event, ...]] = (*(OPENED, SENT, UNMASKED, RESULT, CONFIRMED),)
     requests: ClassVar[tuple[str, ...]] = (
         *("consensus", "counts", "expectation", "features", "moments", "networks", "totals"),
     )

@@ -4,106 +4,71 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
 
-from isthmus.joint.secure_sum.envelopes import (
-    HEAD,
-    BrokenEnvelopeError,
-    EnvelopeKind,
-    Refusal,
-    RoundRequest,
-)
+from isthmus.joint.secure_sum.envelopes import BrokenEnvelopeError, EnvelopeKind, RoundRequest
 from isthmus.joint.secure_sum.limbs import LimbArray
+from isthmus.joint.secure_sum.transcript import PublicRound
+
+
+@final
+@dataclass(frozen=True)
+class Leaving:
+    """What is about to leave a site.
+
+    Attributes
+    ----------
+    kind
+        The kind of the message.
+    request
+        The request of the round.
+    public
+        With masked numbers: the public part of the round.
+    active
+        With a share that unmasks the sum: positions of the sites that the sum is over.
+    seen
+        With masked numbers: the heads of other ledgers, by position, which their sites signed.
+    heads
+        With a share that unmasks the sum: the same, of sites that have consented, and so have
+        confirmed that they still have what others remember of their ledgers.
+    told
+        With masked numbers: the heads of this site's own ledger that others remember, by their
+        positions. Each has this site's own signature.
+    """
+
+    kind: EnvelopeKind
+    request: RoundRequest
+    public: PublicRound | None = None
+    active: frozenset[int] | None = None
+    seen: Mapping[int, bytes] = field(default_factory=dict)
+    heads: Mapping[int, bytes] = field(default_factory=dict)
+    told: Mapping[int, bytes] = field(default_factory=dict)
 
 
 class ReleaseGate(ABC):
-    """Decides what leaves a site, and writes it to the ledger before it does."""
+    """Approves what leaves a site, and writes it to the ledger before it does."""
 
     @abstractmethod
     def last_round(self) -> int:
         """Return the highest round ever opened in this study, or zero; restarts count too."""
 
     @abstractmethod
-    def answer(self, opening: RoundRequest) -> LimbArray:
+    def approve(self, request: RoundRequest) -> LimbArray:
         """Return the numbers to be summed, or raise `BrokenEnvelopeError` to refuse the request."""
 
     @abstractmethod
-    def record(
-        self, kind: EnvelopeKind, opening: RoundRequest, active: frozenset[int] | None
-    ) -> None:
-        """Record that a frame of this kind is about to leave, or raise to refuse it."""
+    def record(self, leaving: Leaving) -> None:
+        """Record what is about to leave, or raise `BrokenEnvelopeError` to keep it."""
 
     @abstractmethod
-    def record_keys(self, number: int, sites: frozenset[int]) -> None:
-        """Record that a key for one-message rounds is about to leave, or raise to refuse it."""
+    def refused(self, error: BrokenEnvelopeError, number: int, question: bytes) -> None:
+        """Record that a message was not answered, with the question that it asked, if any."""
 
-    @abstractmethod
-    def record_again(self, number: int) -> None:
-        """Record that the same answer is about to leave once more, or raise to refuse it."""
+    def heads(self) -> Mapping[int, bytes]:
+        """Return the head of the own ledger, and those of other ledgers as far as remembered.
 
-    @abstractmethod
-    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
-        """Record that a frame was not answered, with the whole question that it asked."""
-
-    def head(self) -> bytes:
-        """Return hash and signature of the last entry of the ledger, which other sites keep."""
-        return bytes(HEAD)
-
-    def remembered(self, position: int) -> bytes:
-        """Return the last head of another site's ledger that this site has seen, or zeros."""
-        return bytes(HEAD)
-
-    def witness(self, heads: Mapping[int, bytes]) -> None:
-        """Take the heads of other sites' ledgers, to be kept with the next record.
-
-        Raise `BrokenEnvelopeError` if a site has not signed its own.
+        They are given by the positions of the sites. Witnesses exchange them: a site whose ledger
+        was cut learns it from the others.
         """
-        _ = heads
-
-    def require_head(self, head: bytes, told_by: int | None = None) -> None:
-        """Raise `BrokenEnvelopeError` unless the ledger contains an entry that others remember.
-
-        What another site says counts only with this site's own signature on the entry. Otherwise it
-        could make up an entry, and nobody would let this site take part any more.
-
-        Parameters
-        ----------
-        head
-            Hash and signature of the entry.
-        told_by
-            The site that says so, if it is another one than this.
-        """
-        _ = head, told_by
-
-    def receive_result(self, number: int, signed: bytes) -> bytes:
-        """Keep the result of the study, and return its hash; or raise to refuse it.
-
-        Parameters
-        ----------
-        number
-            Number of the last round.
-        signed
-            The coordinator's signature, then the result.
-        """
-        raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)
-
-    def confirm_result(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
-        """Write down which sites have confirmed the result; raise if one has another result.
-
-        Parameters
-        ----------
-        number
-            Number of the last round.
-        own
-            The hash that this site has confirmed.
-        confirmed
-            The hash that each site has confirmed, by position; including this one.
-        """
-        raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)
-
-    def state(self) -> bytes:
-        """Return what later answers depend on besides the data, to be kept over a restart."""
-        return b""
-
-    def restore(self, state: bytes) -> None:
-        """Continue from what `state` returned."""
-        assert not state
+        return {}

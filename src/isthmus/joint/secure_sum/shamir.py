@@ -7,11 +7,12 @@ exact, which makes a thousand sites feasible. Secrecy does not depend on the siz
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from isthmus.joint.agreement.identity import Secret, stream
 
 PRIME = 1_048_583
 """The smallest prime above 2^20."""
@@ -26,15 +27,18 @@ Shares = NDArray[np.uint32]
 """One row per recipient, one column per piece."""
 
 
-def split(secret: bytes, threshold: int, recipients: int) -> Shares:
-    """Return the shares; that of recipient ``i`` is the value of the polynomials at ``i + 1``."""
+def split(secret: bytes, threshold: int, recipients: int, key: Secret) -> Shares:
+    """Return the shares; that of recipient ``i`` is the value of the polynomials at ``i + 1``.
+
+    The coefficients of the polynomials are drawn from the stream of a key that is used only here.
+    """
     if len(secret) != SECRET or not 1 <= threshold <= recipients <= MOST:
         raise ValueError(
             f"cannot make {threshold} of {recipients} shares of a secret of {len(secret)} bytes"
         )
     coefficients = np.empty((threshold, PIECES))
     coefficients[0] = _pieces(secret)
-    coefficients[1:] = _uniform((threshold - 1) * PIECES).reshape(-1, PIECES)
+    coefficients[1:] = _uniform((threshold - 1) * PIECES, key).reshape(-1, PIECES)
     return np.mod(_powers(recipients, threshold) @ coefficients, PRIME).astype(np.uint32)
 
 
@@ -87,14 +91,17 @@ def _powers(recipients: int, threshold: int) -> NDArray[np.float64]:
     return powers
 
 
-def _uniform(count: int) -> NDArray[np.float64]:
-    """Draw uniform elements of the field from the operating system, without bias."""
+def _uniform(count: int, key: Secret) -> NDArray[np.float64]:
+    """Draw uniform elements of the field from a key stream, without bias."""
     limit = 2**32 // PRIME * PRIME
-    elements = np.empty(0, dtype=np.uint32)
-    while len(elements) < count:
-        drawn = np.frombuffer(secrets.token_bytes(4 * (count - len(elements)) + 64), "<u4")
-        elements = np.concatenate([elements, drawn[drawn < limit]])
-    return np.mod(elements[:count], PRIME).astype(np.float64)
+    length = count + 16
+    while True:
+        words = np.frombuffer(stream(key, 4 * length), "<u4")
+        elements = words[words < limit]
+        if len(elements) >= count:
+            drawn: NDArray[np.float64] = np.mod(elements[:count], PRIME).astype(np.float64)
+            return drawn
+        length *= 2
 
 
 def _pieces(secret: bytes) -> NDArray[np.float64]:

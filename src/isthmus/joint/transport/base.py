@@ -32,10 +32,6 @@ class RejectedMessageError(Exception):
 class Round(Protocol):
     """The coordinator's side of one round of a protocol, as transports see it."""
 
-    @property
-    def waiting(self) -> tuple[str, ...]:
-        """The sites that have not answered yet."""
-
     def begin(self) -> dict[str, bytes]:
         """Return the first message to each site."""
 
@@ -47,9 +43,6 @@ class Round(Protocol):
 
         No more messages means that the round is complete.
         """
-
-    def again(self) -> dict[str, bytes]:
-        """Return messages that may be sent once more to silent sites; often there are none."""
 
 
 @final
@@ -167,9 +160,6 @@ def drive(round_: Round, transport: Transport) -> None:
                 round_.receive(answer)
             except RejectedMessageError as error:
                 rejected.append(error.reason)
-        outgoing = round_.again()
-        if outgoing and transport.wait(round_.waiting):
-            continue
         try:
             outgoing = round_.advance()
         except AbortedError as error:

@@ -42,9 +42,6 @@ class SumRequest(Request, Generic[T]):
     ----------
     limbs
         Length of each number in limbs of 32 bits.
-    needs_all_sites
-        Whether it is one of many requests that all need the same sites. The sites then agree on
-        keys once, and each request takes one message per site.
     releases_columns
         Whether the answer contains or depends on sums or products of columns. Otherwise it
         consists of planned tables.
@@ -52,7 +49,6 @@ class SumRequest(Request, Generic[T]):
 
     protocol: ClassVar[str] = NAME
     limbs: ClassVar[int]
-    needs_all_sites: ClassVar[bool] = False
     releases_columns: ClassVar[bool] = True
 
     @abstractmethod

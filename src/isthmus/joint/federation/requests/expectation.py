@@ -158,7 +158,6 @@ class AskExpectation(StepRequest[Any]):
 
     asked: tuple[str, ...]
     step: int
-    answers: tuple[bytes, ...] = ()
     name: ClassVar[str] = "expectation"
     limbs: ClassVar[int] = LIMBS
     caution: ClassVar[str] = (

@@ -12,7 +12,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, final
+from typing import Any, Generic, Self, TypeVar, final
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from isthmus.joint.federation.requests.base import Contribution, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
 from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
 from isthmus.sources.base import Source
 
 T = TypeVar("T")
@@ -52,14 +51,10 @@ class StepRequest(SumRequest[T], Generic[T]):
         Names of the variables: all of the study.
     step
         Number of the step, from zero.
-    answers
-        The signed answers of all sites to the step before, from which each site computes its sum.
     """
 
-    needs_all_sites: ClassVar[bool] = True
     asked: tuple[str, ...]
     step: int
-    answers: tuple[bytes, ...]
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -84,27 +79,28 @@ class StepRequest(SumRequest[T], Generic[T]):
             broken.append(f"steps of {self.name} are of all variables of the study")
         if not 0 <= self.step <= self.steps_allowed(study):
             broken.append("the number of the step is outside of what the study allows")
-        if (self.step == 0) is not (not self.answers):
-            broken.append("every step but the first follows from the answers to the step before")
         if not secure_sums(study.protocol).fixed_membership:
             broken.append(f"steps of {self.name} need fixed_membership")
         return broken
+
+    @property
+    def previous(self) -> Self | None:
+        """The request from whose sum this one follows; ``None`` for step 0."""
+        return self._at(self.step - 1) if self.step > 0 else None
+
+    def _at(self, step: int) -> Self:
+        request: Self = replace(self, step=step)  # type: ignore[type-var]
+        return request
 
     def preview(self, source: Source, grid: FixedPointEncoding) -> Contribution[T]:
         """Return the contribution of a site as if there were no other site, for a dry run."""
         site = self.begin(source, grid)
         for step in range(self.step):
-            earlier: Self = replace(self, step=step)  # type: ignore[type-var]
-            site.take(earlier.encode(site.contribution().value, grid))
+            site.take(self._at(step).encode(site.contribution().value, grid))
         return site.contribution()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            self.name: list(self.asked),
-            "step": self.step,
-            **self.options(),
-            "answers": [base64.b64encode(a).decode() for a in self.answers],
-        }
+        return {self.name: list(self.asked), "step": self.step, **self.options()}
 
 
 @final
@@ -117,15 +113,9 @@ class MethodState:
     ----------
     grid
         The units of the study.
-
-    Attributes
-    ----------
-    answered
-        The round of the last step, whose answers the next request quotes.
     """
 
     def __init__(self, grid: FixedPointEncoding) -> None:
-        self.answered: AnsweredRound | None = None
         self._grid = grid
         self._options: dict[str, Any] = {}
         self._sums: list[LimbArray] = []
@@ -172,7 +162,6 @@ class MethodState:
             "options": self._options,
             "limbs": limbs,
             "sums": [base64.b64encode(to_bytes(total)).decode() for total in self._sums],
-            "answered": None if self.answered is None else self.answered.to_dict(),
         }
         return json.dumps(plain).encode()
 
@@ -180,10 +169,9 @@ class MethodState:
         """Continue from what `to_bytes` returned."""
         try:
             plain = json.loads(data)
-            limbs, answered = plain["limbs"], plain["answered"]
+            limbs = plain["limbs"]
             self._options = plain["options"]
             self._sums = [from_bytes(base64.b64decode(text), limbs) for text in plain["sums"]]
-            self.answered = None if answered is None else AnsweredRound.from_dict(answered)
         except (ValueError, KeyError, TypeError) as error:
             raise LedgerError(
                 "The saved state of a method cannot be read by this version. Start a new run."
@@ -191,15 +179,12 @@ class MethodState:
         self._site = None
 
 
-def read_step(
-    plain: Mapping[str, Any], name: str
-) -> tuple[tuple[str, ...], int, tuple[bytes, ...]]:
-    """Return variables, number of the step and answers of a request in plain data."""
+def read_step(plain: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], int]:
+    """Return variables and number of the step of a request in plain data."""
     step = plain["step"]
     if type(step) is not int:
         raise FormatError(f"The request is not a step of {name}.")
-    answers = tuple(base64.b64decode(a, validate=True) for a in plain["answers"])
-    return tuple(map(str, plain[name])), step, answers
+    return tuple(map(str, plain[name])), step
 
 
 def _wrong_order(request: StepRequest[Any]) -> RefusedError:

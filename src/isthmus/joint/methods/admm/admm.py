@@ -40,7 +40,7 @@ Ask: TypeAlias = Callable[[ADMMCourse], Floats]
 
 ROUNDS = 200
 SPARE = 10
-"""Rounds of a study that are not steps: the first sum, keys, and rounds that must be repeated."""
+"""Rounds of a study that are not steps: the first sum, and rounds that must be repeated."""
 SCALES = (
     "Least squares depends on the scale of the columns: in other units the graph may be different. "
     "The study should use units in which the variables have similar variances."
@@ -298,7 +298,7 @@ class ADMM(Search[Consensus]):
         if most < 1 or (self.rounds is not None and self.rounds > most):
             raise StudyError(
                 f"The study allows {study.rounds} rounds, of which {SPARE} are reserved for the "
-                f"first sum, for keys, and for rounds that must be repeated. This leaves "
+                "first sum, and for rounds that must be repeated. This leaves "
                 f"{max(most, 0)} steps for ADMM"
                 + ("." if self.rounds is None else f"; {self.rounds} were requested.")
             )

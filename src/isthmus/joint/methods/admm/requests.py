@@ -54,7 +54,6 @@ class StepOfADMM(StepRequest[Matrix]):
     asked: tuple[str, ...]
     step: int
     given: ADMMOptions = ADMMOptions()
-    answers: tuple[bytes, ...] = ()
     limbs: ClassVar[int] = LIMBS
     caution: ClassVar[str] = CAUTION
 
@@ -104,8 +103,8 @@ class StepOfADMM(StepRequest[Matrix]):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        asked, step, answers = read_step(plain, cls.name)
-        return cls(asked, step, ADMMOptions.from_dict(plain, asked), answers)
+        asked, step = read_step(plain, cls.name)
+        return cls(asked, step, ADMMOptions.from_dict(plain, asked))
 
     def __str__(self) -> str:
         if self.step == 0:
