@@ -12,6 +12,8 @@ one number A per edge.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from math import isqrt
 
 import numpy as np
 
@@ -44,28 +46,33 @@ def without_cycles(wanted: Floats, start: Floats, pull: Pull) -> Floats:
 
     Weights that are zero in ``wanted`` stay so; those of the diagonal must be.
     """
+    first = np.where(wanted == 0.0, 0.0, start)
+    return np.frombuffer(_minimised(wanted.tobytes(), first.tobytes(), pull)).reshape(wanted.shape)
+
+
+@lru_cache(maxsize=2)  # in a simulation, all sites solve the same problem in one process
+def _minimised(wanted_bytes: bytes, start: bytes, pull: Pull) -> bytes:
     from scipy.optimize import minimize
 
-    d = len(wanted)
+    wanted = np.frombuffer(wanted_bytes)
+    d = isqrt(len(wanted))
 
     def objective(flat: Floats) -> tuple[float, Floats]:
-        w = flat.reshape(d, d)
-        h, slope = exponential(w)
-        away = w - wanted
+        h, slope = exponential(flat.reshape(d, d))
+        away = flat - wanted
         value = 0.5 * float((away * away).sum())
         value += (pull.alpha * h + 0.5 * pull.rho1 * h * h) / pull.weight
-        gradient = away + (pull.alpha + pull.rho1 * h) / pull.weight * slope
-        return value, gradient.ravel()
+        gradient = away + (pull.alpha + pull.rho1 * h) / pull.weight * slope.ravel()
+        return value, gradient
 
     optimum = minimize(
         objective,
-        np.where(wanted == 0.0, 0.0, start).ravel(),
+        np.frombuffer(start),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 2000, "ftol": 1e-12, "gtol": 1e-8},
     )
-    weights: Floats = np.asarray(optimum.x, dtype=np.float64).reshape(d, d)
-    return weights
+    return np.asarray(optimum.x, dtype=np.float64).tobytes()
 
 
 def joint_step(
