@@ -79,7 +79,7 @@ def plain(
     def ask(course: ADMMCourse) -> Floats:
         if course.step == 0:
             return np.array([len(sites), 10.0**6])
-        return np.sum([c.answer(course.common, course.rho) for c in sites], axis=0)
+        return np.asarray(sum(c.answer(course.common, course.rho) for c in sites))
 
     return iterate(kind, ask, names, **options)
 
@@ -179,7 +179,13 @@ def test_secure_sums_of_networks_change_nothing() -> None:
     clients = [NetworkClient(p - p.mean(axis=0), 3, len(rows)) for p in parts]
 
     seed = int(np.random.default_rng(0).integers(2**32))
-    start = {"hidden": 3, "seed": seed, "rho1": 0.01, "rho2": 0.16, "together": True}
+    start: dict[str, Any] = {
+        "hidden": 3,
+        "seed": seed,
+        "rho1": 0.01,
+        "rho2": 0.16,
+        "together": True,
+    }
 
     def ask(course: ADMMCourse) -> Floats:
         if course.step == 0:
