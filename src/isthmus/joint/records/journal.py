@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import LedgerError
-from isthmus.joint.records.private_files import replace_private, sync_folder
+from isthmus.joint.records.private_files import append_bytes, replace_private, sync_folder, writing
 
 Record: TypeAlias = Mapping[str, Any]
 """Plain data for JSON."""
@@ -78,10 +78,8 @@ class FileSlot(Slot):
 
     def write(self, value: bytes) -> None:
         """Replace the value, or raise `LedgerError` if it cannot be written."""
-        try:
+        with writing(self._path):
             replace_private(self._path, _checksum(value) + value)
-        except OSError as error:
-            raise _unwritable(self._path, error) from error
 
 
 class Journal(ABC):
@@ -161,12 +159,8 @@ class FileJournal(Journal):
     def append(self, record: Record) -> None:
         """Add a record, or raise `LedgerError` if it cannot be written."""
         text = json.dumps(dict(record), separators=(",", ":"), allow_nan=False).encode()
-        before = os.fstat(self._handle).st_size
-        try:
-            _write(self._handle, _checksum(text) + b" " + text + b"\n")
-        except OSError as error:
-            os.ftruncate(self._handle, before)
-            raise _unwritable(self._path, error) from error
+        with writing(self._path):
+            append_bytes(self._handle, _checksum(text) + b" " + text + b"\n")
         self._records.append(record)
 
     def records(self) -> tuple[Record, ...]:
@@ -177,19 +171,5 @@ class FileJournal(Journal):
         os.close(self._handle)
 
 
-def _write(handle: int, data: bytes) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(handle, left) :]
-    os.fsync(handle)
-
-
 def _checksum(data: bytes) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()
-
-
-def _unwritable(path: Path, error: OSError) -> LedgerError:
-    return LedgerError(
-        f"The file {path} cannot be written ({error.strerror or error}), so nothing is sent. "
-        "Free some disk space, or repair the file system."
-    )

@@ -30,7 +30,13 @@ from isthmus.joint.records.ledger_entries import (
     verified,
     verify,
 )
-from isthmus.joint.records.private_files import replace_private, sync_folder, write_private
+from isthmus.joint.records.private_files import (
+    append_bytes,
+    replace_private,
+    sync_folder,
+    write_private,
+    writing,
+)
 
 SECRET = 32
 
@@ -168,26 +174,14 @@ class FileLedger(Ledger):
 
         entry = chained(self._last, event, details, self._identity)
         line = canonical(entry) + b"\n"
-        try:
+        with writing(self._path):
             handle = os.open(self._path, os.O_RDWR | os.O_APPEND)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
                 self._require_own(handle)
-                before = os.fstat(handle).st_size
-                try:
-                    if os.write(handle, line) != len(line):
-                        raise OSError("the disk is full")
-                    os.fsync(handle)
-                except OSError:
-                    os.ftruncate(handle, before)  # an incomplete entry would break the chain
-                    raise
+                append_bytes(handle, line)
             finally:
                 os.close(handle)
-        except OSError as error:
-            raise LedgerError(
-                f"The ledger {self._path} cannot be written ({error.strerror or error}), so "
-                "nothing is sent. Free some disk space, or repair the file system."
-            ) from error
         self._ends.append(self._size + len(line))
         self._last = entry
         return entry
@@ -238,7 +232,7 @@ class FileLedger(Ledger):
 
     def _write(self, name: str | None, data: bytes | Iterable[bytes]) -> str:
         """Write a file in one step, and return its name, by default the hash of its content."""
-        try:
+        with writing(self._folder):
             self._folder.mkdir(mode=0o700, exist_ok=True)
             beside, content = self._folder / "new", hashlib.sha256()
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -252,11 +246,6 @@ class FileLedger(Ledger):
             beside.replace(self._folder / name)
             sync_folder(self._folder)
             return name
-        except OSError as error:
-            raise LedgerError(
-                f"The folder {self._folder} cannot be written ({error.strerror or error}), so "
-                "nothing is sent. Free some disk space, or repair the file system."
-            ) from error
 
 
 def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from isthmus.errors import LedgerError
 
 
 def write_private(path: str | os.PathLike[str], data: bytes = b"") -> None:
@@ -17,6 +21,30 @@ def replace_private(path: str | os.PathLike[str], data: bytes) -> None:
     _write(beside, data, os.O_TRUNC)
     beside.replace(path)
     sync_folder(beside.parent)
+
+
+def append_bytes(handle: int, data: bytes) -> None:
+    """Write at the end of an open file, completely or not at all."""
+    before, left = os.fstat(handle).st_size, memoryview(data)
+    try:
+        while left:
+            left = left[os.write(handle, left) :]
+        os.fsync(handle)
+    except OSError:
+        os.ftruncate(handle, before)
+        raise
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise `LedgerError` if what must be on disk before an answer cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise LedgerError(
+            f"{path} cannot be written ({error.strerror or error}), so nothing is sent. Free some "
+            "disk space, or repair the file system."
+        ) from error
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:
