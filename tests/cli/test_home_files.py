@@ -45,7 +45,7 @@ def test_files_are_listed_with_content_and_age(
     capsys.readouterr()
     assert run("site", "files", home, "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    content = {Path(f["path"]).name: f["content"] for f in said["files"]}
+    content = {f["name"]: f["content"] for f in said["files"]}
     assert set(content) == {path.name for path in home.iterdir()}
     assert [name for name, text in content.items() if "not written by" in text] == ["notes.txt"]
     assert said["mode"] == "700"
