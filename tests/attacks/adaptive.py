@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from tests.attacks.malicious import Attacked
 
-from isthmus.errors import AbortedError, IsthmusError
+from isthmus.errors import AbortedError, IsthmusError, RefusedError
 from isthmus.joint import (
     AskCounts,
     AskFeatures,
@@ -127,7 +127,9 @@ class Campaign:
                 {n: self.bounds[n] for n in names},
                 requests=self.requests,
                 rounds=10**6,
-                earlier=pair[0] if pair else self.studies[0][0] if self.studies else None,
+                earlier=self.studies[0][i] if self.studies else next(iter(pair), None),
+                apart=not self.studies,
+                blurred=False,
                 purpose=f"study {len(self.studies)}",
                 features=self._basis(names),
                 protocol=SecureSums(threshold=len(sites)),
@@ -229,7 +231,10 @@ class Campaign:
         if len(sites) > 3 and self._rng.random() < 0.5:
             others = [n for n in sites if n != VICTIM]
             sites.remove(str(self._rng.choice(others)))
-        self.add_study(names, tuple(sites))
+        try:
+            self.add_study(names, tuple(sites))
+        except RefusedError:  # a cohort is open to one set of sites
+            assert len(sites) < len(self.worlds[0])
 
     def _new(self, whole: float) -> Question:
         """Draw a question that was not asked before, if one is found quickly."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
+
+import numpy as np
 
 from isthmus.joint import (
+    Cohort,
+    CohortStore,
     EnvelopeKind,
     Federation,
     Identity,
@@ -26,6 +35,7 @@ from isthmus.joint.agreement.identity import Verifier
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
 from isthmus.statistics import Schema
+from isthmus.types import Floats
 
 
 def drafted_policy(study: Study, **changes: Any) -> Policy:
@@ -45,6 +55,22 @@ def drafted_policy(study: Study, **changes: Any) -> Policy:
     return Policy(**(rules | changes))
 
 
+BLUR = "isthmus.joint.cohorts.freezing.blurred"
+
+
+def clipped(values: Floats, low: float, high: float, _: float) -> Floats:
+    """Clip values without blurring them."""
+    return np.clip(values, low, high)
+
+
+class _Folder:
+    """A folder that is deleted when no world uses it any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp())
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 class Attacked:
     """Sites of one study. The attacker holds the key of the coordinator."""
 
@@ -58,8 +84,15 @@ class Attacked:
         earlier: Attacked | None = None,
         rules: Mapping[str, Any] | None = None,
         members: Mapping[str, str] | None = None,
+        apart: bool = False,
+        blurred: bool = True,
         **changes: Any,
     ) -> None:
+        """Freeze the tables and let the sites join.
+
+        With `apart`, the sites have the keys of the earlier world, and know nothing of it. Without
+        `blurred`, values are frozen as they are, for tests of exact arithmetic.
+        """
         names = list(tables)
         self.tables = tables
         self.keys = {n: Identity.generate() for n in names}
@@ -70,6 +103,10 @@ class Attacked:
             self.keys |= {n: k for n, k in earlier.keys.items() if n in names}
             self.ledgers |= {n: x for n, x in earlier.ledgers.items() if n in names}
             self.boss, self.author = earlier.boss, earlier.author
+        known = None if apart else earlier
+        self._folder = _Folder() if known is None else known._folder
+        self._before = {} if known is None else known.frozen
+        self._blurred = blurred
         owners = {n: f"{n} hospital" for n in names} | dict(members or {})
         terms: dict[str, Any] = {
             "purpose": "to learn a network",
@@ -86,7 +123,34 @@ class Attacked:
         self.signatures += [self.study.sign(self.keys[n], n) for n in names]
         self.rules = dict(rules or {})
         self.round = 0
+        self.cohorts: dict[str, Cohort] = {}
         self.join()
+
+    @property
+    def frozen(self) -> dict[str, object]:
+        """The table that each site froze last."""
+        return self._before | dict(self.tables)
+
+    def store(self, site: str) -> CohortStore:
+        """The cohorts of a site."""
+        home = self._folder.path / site
+        home.mkdir(exist_ok=True)
+        return CohortStore(home)
+
+    def policy(self) -> Policy:
+        return drafted_policy(self.study, **self.rules)
+
+    def cohort(self, site: str) -> Cohort:
+        """The cohort of a site: of the study before if the table is the same, or a new one."""
+        store, table = self.store(site), self.tables[site]
+        known = self.cohorts[site].studies if site in self.cohorts else ()
+        if all(study.identity != self.study.identity for study in known):
+            if known or self._before.get(site) is table:
+                self.cohorts[site] = store.open(self.study, self.policy())[1]
+            else:
+                with nullcontext() if self._blurred else patch(BLUR, clipped):
+                    self.cohorts[site] = store.freeze(self.study, table, self.policy())[1]
+        return self.cohorts[site]
 
     def join(self) -> None:
         """Let every site start, or start again."""
@@ -95,8 +159,8 @@ class Attacked:
                 self.study,
                 self.signatures,
                 self.keys[n],
-                self.tables[n],
-                drafted_policy(self.study, **self.rules),
+                self.cohort(n),
+                self.policy(),
                 self.ledgers[n],
             )
             for n in self.tables

@@ -25,13 +25,13 @@ from isthmus.statistics import Schema
 
 NAMES = ("a", "b")
 SITES = ("x", "y", "z")
+RNG = np.random.default_rng(1)
+TABLES = {n: {k: RNG.normal(size=100) for k in NAMES} for n in SITES}
 
 
 def world_in(folder: Path, earlier: Attacked | None = None) -> Attacked:
-    rng = np.random.default_rng(1)
-    tables = {n: {k: rng.normal(size=100) for k in NAMES} for n in SITES}
     bounds = dict.fromkeys(NAMES, (-9, 9))
-    world = Attacked(tables, Schema.continuous(NAMES), bounds, earlier=earlier)
+    world = Attacked(TABLES, Schema.continuous(NAMES), bounds, earlier=earlier)
     if earlier is not None:
         world.study, world.signatures = earlier.study, earlier.signatures
     world.ledgers = {n: FileLedger(folder / f"{n}.jsonl") for n in SITES}

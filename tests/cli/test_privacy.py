@@ -54,7 +54,7 @@ def spend(world: Path, name: str, study: str = "study") -> None:
     text, home = Study.read(world / study / "study.toml"), world / name
     ledger = FileLedger(home / "ledger.jsonl")
     ledger.bind(Identity.load(home / "identity.pem"))
-    writer = LedgerWriter(text, Policy.read(home / "policy.toml"), ledger, fixed_membership=True)
+    writer = LedgerWriter(text, Policy.read(home / "policy.toml"), ledger)
     assert text.privacy is not None
     noise = NoisyAnswer("question", text.privacy.rho, writer.keep(b"answer"))
     writer.record(SENT, 1, sent=Sent(6, 100, "secure sum with noise", "data", noise=noise))

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
+from isthmus.cli.described import NOT_PROMISED
 from isthmus.cli.run_display import RunDisplay, RunState
 from isthmus.cli.strategies import joint_search_from
 from isthmus.errors import MissingExtraError
@@ -164,16 +165,18 @@ def test_a_dry_run_shows_a_step_of_admm(
     assert run("site", "policy", home, study) == 0
     assert run("study", "sign", home, study) == 0
     assert "reveal the statistics of single sites" in capsys.readouterr().out  # before one signs
-    assert run("site", "dry-run", home, study, "--data", data) == 0
+    assert run("site", "freeze", home, study, "--data", data) == 0
+    assert run("site", "dry-run", home, study) == 0
     said = capsys.readouterr().out
     assert "The site would send 3 numbers" in said
     assert "The site would send 4 numbers" in said
     assert "sums of age, pressure" in said
     assert "products" not in said  # they do not leave
     assert "Up to 40 such steps" in said
+    assert run("site", "retire", home, "1") == 0
     few = table(folder / "few.csv", rows=10)
-    assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
-    assert run("site", "dry-run", home, study, "--data", data, "--time", "age") == ExitCode.SCHEMA
+    assert run("site", "freeze", home, study, "--data", few) == ExitCode.REFUSED
+    assert run("site", "freeze", home, study, "--data", data, "--time", "age") == ExitCode.SCHEMA
 
 
 def test_a_dry_run_says_what_is_not_installed(
@@ -189,7 +192,8 @@ def test_a_dry_run_says_what_is_not_installed(
     assert run("site", "policy", home, study) == 0
     monkeypatch.setattr(perceptron, "value_and_gradient", missing)
     data = table(folder / "east.csv")
-    assert run("site", "dry-run", home, study, "--data", data) == ExitCode.REFUSED
+    assert run("site", "freeze", home, study, "--data", data) == 0
+    assert run("site", "dry-run", home, study) == ExitCode.REFUSED
     assert "isthmus[neural]" in capsys.readouterr().out
 
 
@@ -203,18 +207,22 @@ def test_a_dry_run_of_a_series(
     data = folder / "east.csv"
     data.write_text("\n".join(["pressure,hour,unused,age", *lines]) + "\n")
     capsys.readouterr()
-    series = ["site", "dry-run", home, study, "--data", data, "--time", "hour"]
+    series = ["site", "freeze", home, study, "--data", data, "--time", "hour"]
     assert run(*series) == ExitCode.REFUSED  # it is one person
-    assert "fewer than 50 persons" in capsys.readouterr().out
+    assert "fewer than 50 persons" in capsys.readouterr().err
     policy = home / "policy.toml"
-    policy.write_text(policy.read_text().replace('persons = "rows"', 'persons = "none"'))
+    text = policy.read_text().replace('persons = "rows"', 'persons = "none"')
+    policy.write_text(text.replace("largest_share = 0.5", "largest_share = 1.0"))
     assert run(*series) == 0
+    assert "59 rows" in capsys.readouterr().out
+    assert run("site", "dry-run", home, study) == 0
     said = capsys.readouterr().out
     assert "rows: 59" in said
     assert "The site would send 8 numbers" in said
-    assert run("site", "dry-run", home, study, "--data", data, "--by", "ward") == ExitCode.SCHEMA
+    assert run("site", "freeze", home, study, "--data", data, "--by", "ward") == ExitCode.SCHEMA
     data.write_text(data.read_text().replace(",59,x", "0,59,x"))  # beyond the bounds
-    assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == ExitCode.REFUSED
+    assert run(*series) == 0
+    assert "clipped    1 row" in capsys.readouterr().out
 
 
 def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> None:
@@ -240,22 +248,58 @@ def test_from_policy_to_dry_run(
     folder = drafted()
     home, study = folder / "east", folder / "study"
     data = table(folder / "east.csv")
-    assert run("site", "dry-run", home, study, "--data", data) == ExitCode.FILE  # no policy
+    assert run("site", "freeze", home, study, "--data", data) == ExitCode.FILE  # no policy
     assert run("site", "policy", home, study) == 0
     assert run("site", "policy", home, study) == 0
     assert "allows the study" in capsys.readouterr().out
-    assert run("site", "dry-run", home, study, "--data", data) == 0
+    assert run("site", "dry-run", home, study) == ExitCode.REFUSED  # nothing is frozen
+    assert "isthmus site freeze" in capsys.readouterr().err
+    assert run("site", "freeze", home, study, "--data", data) == 0
+    assert run("site", "dry-run", home, study) == 0
     assert "The site would send 6 numbers" in capsys.readouterr().out
     assert not (study / "east.signature").exists()  # one looks before one signs
     assert not (home / "ledger.jsonl").exists()
     assert run("study", "sign", home, study) == 0
     Folder(study).study().require(Folder(study).signatures(), ["author", "east"])
     few = table(folder / "few.csv", rows=10)
-    assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
-    assert "fewer than 50 persons" in capsys.readouterr().out
-    wild = table(folder / "wild.csv", worst="12345")
-    assert run("site", "dry-run", home, study, "--data", wild) == ExitCode.REFUSED
-    assert "12345" not in capsys.readouterr().out
+    again = ["site", "freeze", home, study, "--other-persons", "--data"]
+    assert run(*again, few) == ExitCode.REFUSED
+    assert "fewer than 50 persons" in capsys.readouterr().err
+    wild = table(folder / "wild.csv", worst="-12345")
+    assert run(*again, wild) == 0
+    said = capsys.readouterr().out
+    assert "clipped    1 row" in said
+    assert "12345" not in said
+    assert run("site", "freeze", home, study) == 0
+    assert "Opened the cohort '2'" in capsys.readouterr().out
+    assert run("site", "cohorts", home) == 0
+    said = capsys.readouterr().out
+    assert "1: open, for exact sums, 60 rows of 60 persons" in said
+    assert run("site", "retire", home, "3") == ExitCode.FORMAT
+    assert run("site", "retire", home, "1") == 0
+    assert run("site", "retire", home, "2", "--without", data) == ExitCode.REFUSED  # who is who?
+    assert run("site", "cohorts", home) == 0
+    assert "1:" not in capsys.readouterr().out
+
+
+def test_signing_shows_everything_that_is_signed(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted(VARIABLES + "resolution = 0.3\n" + LEVELS)
+    assert run("site", "policy", folder / "east", folder / "study") == 0
+    capsys.readouterr()
+    assert run("study", "sign", folder / "east", folder / "study") == 0
+    said = capsys.readouterr().out
+    study = Folder(folder / "study").study()
+    for variable in study.schema.variables:
+        assert repr(variable.name) in said
+        assert all(repr(level) in said for level in variable.levels)
+    for name, (low, high) in study.bounds.items():
+        assert f"bounds     {low!r} to {high!r}" in said
+        assert f"resolution {study.resolutions[name]!r}" in said
+    assert study.resolutions == {"age": 0.125, "pressure": 0.5}
+    assert study.code[0] in said
+    assert " ".join(NOT_PROMISED.split()) in " ".join(said.split())
 
 
 def test_a_policy_stands_against_a_study(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.joint import (
+    Cohort,
     Federation,
     FileLedger,
     Identity,
@@ -22,6 +23,7 @@ from isthmus.joint import (
     Study,
     code_hash,
 )
+from isthmus.joint.cohorts.stored_rows import StoredRows
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
 SCHEMA = Schema(
@@ -71,13 +73,26 @@ class Consortium:
         self.ledgers: dict[str, Ledger] = {n: FileLedger(folder / f"{n}.jsonl") for n in NAMES}
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.code = code_hash()
+        self._cohorts: dict[tuple[str, int, bytes], Cohort] = {}
+
+    def cohort(self, name: str) -> Cohort:
+        """The frozen table of a hospital."""
+        place = name, id(self.data[name]), self.study.identity
+        if place not in self._cohorts:
+            self._cohorts[place] = Cohort.freeze(self.study, self.data[name], self.policies[name])
+        return self._cohorts[place]
+
+    def pooled(self) -> StoredRows:
+        """The frozen rows of all hospitals."""
+        rows = [self.cohort(name).rows_of(self.study).values for name in NAMES]
+        return StoredRows(self.study.schema, np.concatenate([r for r in rows if r is not None]))
 
     def controller(self, name: str) -> SiteController:
         return SiteController(
             self.study,
             self.signatures,
             self.keys[name],
-            self.data[name],
+            self.cohort(name),
             self.policies[name],
             self.ledgers[name],
             clock=lambda: self.clock(),

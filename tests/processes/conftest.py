@@ -25,7 +25,9 @@ def hospitals(folder: Path) -> Iterator[Callable[..., Hospitals]]:
     made: list[Hospitals] = []
 
     def make(*sizes: int, **options: Any) -> Hospitals:
-        made.append(Hospitals(folder, sizes, **options))
+        own = folder / f"{len(made)}" if made else folder
+        own.mkdir(exist_ok=True)
+        made.append(Hospitals(own, sizes, **options))
         return made[-1]
 
     yield make

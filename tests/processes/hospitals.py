@@ -25,6 +25,8 @@ from isthmus.cli import main
 from isthmus.io import read_edge_list
 from isthmus.joint import (
     AskMoments,
+    Cohort,
+    CohortStore,
     Federation,
     FixedPointEncoding,
     Identity,
@@ -37,13 +39,11 @@ from isthmus.joint import (
 )
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.federation.carriers import carrier_named, carrier_names
-from isthmus.joint.federation.series import as_studied
 from isthmus.joint.secure_sum.limbs import from_bytes
 from isthmus.joint.transport.base import Timeouts, Watcher
 from isthmus.joint.transport.remote import RemoteTransport, ignore
 from isthmus.joint.transport.supervised_process import free_port
 from isthmus.sources import Frame
-from isthmus.sources.tables.read_table import read_table
 from isthmus.testing.source import check_moments
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
@@ -100,7 +100,6 @@ class Hospitals:
         *,
         method: str = "secure sums",
         rounds: int = 1000,
-        fixed: bool = True,
         host: str = "127.0.0.1",
         draft: Sequence[str] = (),
         carrier: str = "grpc",
@@ -115,9 +114,9 @@ class Hospitals:
         self._listening: RemoteTransport | None = None
         self._stack = ExitStack()
         self.host = host
-        self._draft(method, rounds, draft, fixed=fixed)
+        self._draft(method, rounds, draft)
 
-    def _draft(self, method: str, rounds: int, more: Sequence[str], *, fixed: bool) -> None:
+    def _draft(self, method: str, rounds: int, more: Sequence[str]) -> None:
         run("coordinator", "new", self.folder / "board", "--host", self.host)
         cards: list[str | Path] = []
         for name in self.names:
@@ -138,28 +137,21 @@ class Hospitals:
             *("--method", method, "--rounds", rounds, "--address", f"{self.host}:{self.port}"),
             *more,
         )
-        if not fixed:
-            self._loosened()
         for name in self.names:
             policy = self.home(name) / "policy.toml"
             run("site", "policy", self.home(name), self.study_folder)
             text = policy.read_text()
-            if not fixed:
-                text = text.replace("fixed_membership = true", "fixed_membership = false")
             if "--networks" in more:  # which are not for persons
                 text = text.replace('persons = "rows"', 'persons = "none"')
             for old, new in SMALL_TABLES.items():
                 text = text.replace(old, new)
             policy.write_text(text)
             run("study", "sign", self.home(name), self.study_folder)
+            self.freeze(name)
 
-    def _loosened(self) -> None:
-        """A study whose sums may be over different sites, for tests that lose many."""
-        path = self.study_folder / "study.toml"
-        path.write_text(
-            path.read_text().replace("fixed_membership = true", "fixed_membership = false")
-        )
-        self.resign()
+    def freeze(self, name: str) -> None:
+        """Freeze the table of a site for the study."""
+        run("site", "freeze", self.home(name), self.study_folder, "--data", self.data(name))
 
     def resign(self) -> None:
         """Sign a changed study as its author and, where policies exist, as all sites."""
@@ -188,7 +180,12 @@ class Hospitals:
         return Identity.load(self.folder / "board" / "identity.pem")
 
     def pooled(self, names: Sequence[str] | None = None) -> NDArray[np.float64]:
-        return np.concatenate([self.tables[n] for n in (names or self.names)])
+        """The frozen rows of sites."""
+        rows = [self.cohort(n).values for n in names or self.names]
+        return np.concatenate([values for values in rows if values is not None])
+
+    def cohort(self, name: str) -> Cohort:
+        return CohortStore(self.home(name)).cohort_of(self.study)
 
     def inside(self) -> Federation:
         """The same study and data within this process."""
@@ -197,8 +194,8 @@ class Hospitals:
         for name in self.names:
             identity = Identity.load(self.home(name) / "identity.pem")
             policy = Policy.read(self.home(name) / "policy.toml")
-            data = as_studied(read_table(self.data(name)), study.schema)
-            station = SiteController(study, signatures, identity, data, policy, MemoryLedger())
+            cohort = self.cohort(name)
+            station = SiteController(study, signatures, identity, cohort, policy, MemoryLedger())
             handlers[name] = station.site().handle
         return Federation(study, signatures, self.boss, InProcess(handlers))
 
@@ -208,7 +205,7 @@ class Hospitals:
         self, name: str, *more: str, before: Sequence[str] = (), extra: Mapping[str, str] = {}
     ) -> subprocess.Popen[bytes]:
         """Start a site as a process."""
-        command = ["site", "join", name, "study", "--data", self.data(name).name]
+        command = ["site", "join", name, "study"]
         with (self.folder / f"{name}.log").open("ab") as log:
             found = subprocess.Popen(
                 [*before, *COMMAND, *command, *more],

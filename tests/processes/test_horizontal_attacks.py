@@ -18,7 +18,6 @@ from tests.processes.hospitals import (
     PATIENCE,
     Hospitals,
     run,
-    write_csv,
 )
 
 import isthmus as ist
@@ -199,18 +198,6 @@ def test_a_flipped_byte_in_the_study(hospitals: Callable[..., Hospitals]) -> Non
     assert world.coordinate().wait(PATIENCE) == 23
     path.write_bytes(text)
     world.serve("s0")
-
-
-@pytest.mark.parametrize("value", ["nan", "1e300"])
-def test_strange_numbers(hospitals: Callable[..., Hospitals], value: str) -> None:
-    world = hospitals(30, 40, 20)
-    write_csv(world.data("s1"), world.tables["s1"])
-    lines = world.data("s1").read_text().splitlines()
-    lines[5] = f"{value},0.0,0.0"
-    world.data("s1").write_text("\n".join(lines) + "\n")
-    assert world.start("s1").wait(PATIENCE) == ExitCode.REFUSED
-    assert "do not fit the study" in world.log("s1")
-    assert value not in world.log("s1")
 
 
 class Stopper(Transport):

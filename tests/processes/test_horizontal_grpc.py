@@ -134,6 +134,7 @@ def test_a_study_without_pins_needs_another_carrier(hospitals: Callable[..., Hos
     path.write_text("\n".join(lines) + "\n")
     Study.read(path)
     world.resign()
+    world.freeze("s0")
     assert world.start("s0").wait(60) == ExitCode.STUDY
     assert "another carrier" in world.log("s0")
 

@@ -30,7 +30,8 @@ def test_three_sites_with_missing_values(
         values[::3, 2] = np.nan
         values[1::4, 0] = np.nan
         write_csv(world.data(name), values)
-    run("site", "dry-run", world.home("s0"), world.study_folder, "--data", world.data("s0"))
+        world.freeze(name)
+    run("site", "dry-run", world.home("s0"), world.study_folder)
     assert "Up to 60 steps follow" in capsys.readouterr().out
     for name in world.names:
         world.start(name)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from textwrap import fill, wrap
 from typing import Any
 
 from isthmus.cli.exit_codes import in_options
 from isthmus.cli.output import was_noted
 
 SHOWN_VARIABLES = 12
+
+PAGE = 20
+"""Lines per page of what is signed."""
+
+NOT_PROMISED = (
+    "What this study does not promise: exact sums protect sites from each other and persons from "
+    "accidents; against an analyst who already knows much about a person, only noise protects."
+)
 
 
 def described(study: Any) -> str:
@@ -31,6 +42,73 @@ def described(study: Any) -> str:
         *parties_of(study),
     ]
     return "\n".join(map(printable, lines))
+
+
+def signed_pages(study: Any) -> Iterator[str]:
+    """Yield everything that a signature covers, page by page, for people."""
+    from isthmus.joint.agreement.lookalikes import printable
+
+    yield described(study)
+    lines = [line for variable in study.schema.variables for line in _variable(study, variable)]
+    lines += _terms(study)
+    for start in range(0, len(lines), PAGE):
+        yield "\n".join(map(printable, lines[start : start + PAGE]))
+    if study.protocol.results_add_up and study.privacy is None:
+        yield fill(NOT_PROMISED, 96)
+
+
+def _variable(study: Any, variable: Any) -> Iterator[str]:
+    """Yield lines about the definition of a variable."""
+    name = variable.name
+    if variable.levels:
+        yield f"Variable {name!r}: discrete"
+        shown = ", ".join(map(repr, variable.levels))
+        yield from (f"  {line}" for line in wrap(f"levels     {shown}", 94))
+    else:
+        low, high = study.bounds[name]
+        yield f"Variable {name!r}: continuous"
+        yield f"  bounds     {low!r} to {high!r}"
+        if name in study.resolutions:
+            yield f"  resolution {study.resolutions[name]!r}; values are blurred within it"
+    if study.privacy is not None and name in study.privacy.bounds:
+        low, high = study.privacy.bounds[name]
+        yield f"  clipped    to {low!r} to {high!r} before noise is added"
+    if variable.lag is not None:
+        yield f"  lag        {variable.lag.steps} of {variable.lag.variable!r}"
+    own = None if study.features is None else study.features.features.get(name)
+    if own is not None:
+        low, high = own.window
+        yield f"  functions  {own.basis}"
+        yield f"  window     {low!r} to {high!r} (centre {own.centre!r}, scale {own.scale!r})"
+
+
+def _terms(study: Any) -> list[str]:
+    """Return lines about everything else in the study file."""
+    lines = ["Terms"]
+    if study.plan is not None:
+        lines.append(f"  tables     {study.plan}")
+        lines += [f"             {', '.join(group)}" for group in study.plan.groups or ()]
+    for name, limits in study.limits.items():
+        lines += [f"  limit      {name}: {key} = {value!r}" for key, value in limits.items()]
+    section = study.protocol.to_dict(len(study.members))
+    lines += [f"  protocol   {key} = {_shown(value)}" for key, value in section.items()]
+    if study.privacy is not None:
+        lines += [f"  privacy    {key} = {value}" for key, value in study.privacy.to_dict().items()]
+    lines += [f"  code       {code}" for code in study.code]
+    return [part for line in lines for part in wrap(line, 96, subsequent_indent=" " * 13)]
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def turn_page() -> None:
+    """Wait for Enter, if a person reads this on a terminal."""
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        try:
+            input("-- Enter for the next page --")
+        except EOFError:
+            return
 
 
 def parties_of(study: Any) -> list[str]:

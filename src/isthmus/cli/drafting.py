@@ -189,9 +189,10 @@ def draft(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.noise.answers import require_possible
     from isthmus.joint.secure_sum.protocol import SecureSums
 
-    schema, bounds = read_variables(options.variables)
+    variables = read_variables(options.variables)
     if options.lags:
-        schema, bounds = lagged_variables(schema, bounds, options.lags)
+        variables = lagged_variables(variables, options.lags)
+    schema = variables.schema
     drafted = drafted_requests(options, schema)
     author = load_identity(_author(options))
     cards = [Card.read(path) for path in options.card]
@@ -203,7 +204,8 @@ def draft(options: argparse.Namespace) -> ExitCode:
         coordinator=load_identity(options.home / "identity.pem").public,
         members=[card.member for card in cards],
         schema=schema,
-        bounds=bounds,
+        bounds=variables.bounds,
+        resolutions=variables.resolutions,
         protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, authority)),
         requests=drafted.names,
         plan=drafted.plan,

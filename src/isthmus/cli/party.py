@@ -203,7 +203,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
 
     cards = [Card.read(path) for path, _ in options.party]
     held = [read_variables(path) for _, path in options.party]
-    schema = Schema(tuple(v for each, _ in held for v in each.variables))
+    schema = Schema(tuple(v for each in held for v in each.schema.variables))
     author = load_identity(options.home / "identity.pem")
     requests = [options.request, *(["own tables"] if options.tables else [])]
     requests += ["intersection size"] if options.count else []
@@ -213,11 +213,11 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         author=author.public,
         members=[card.member for card in cards],
         schema=schema,
-        bounds={name: bounds for _, each in held for name, bounds in each.items()},
+        bounds={name: bounds for each in held for name, bounds in each.bounds.items()},
         protocol=TwoParties(
             tuple(
-                Holding(card.member.name, fingerprint(card.certificate), each.names)
-                for card, (each, _) in zip(cards, held, strict=True)
+                Holding(card.member.name, fingerprint(card.certificate), each.schema.names)
+                for card, each in zip(cards, held, strict=True)
             ),
             options.identifier,
             tuple(options.order or schema.names),

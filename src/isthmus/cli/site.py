@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.actions import add_action, add_carrier
+from isthmus.cli.cohorts import add_cohort_actions
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.home_files import add_file_actions
@@ -19,7 +20,6 @@ from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
 from isthmus.cli.parsing import host_and_port
 from isthmus.errors import FormatError
-from isthmus.sources.tables.read_table import read_table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MINIMUM_COHORT = 50
@@ -48,18 +48,9 @@ def add(command: argparse.ArgumentParser) -> None:
     add_file_actions(action)
     action("certify", "create a new certificate, before the old one expires", _certify, study=False)
     action("policy", "draft the policy of the site, or check a study against it", draft_policy)
-    dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
+    add_cohort_actions(action)
+    action("dry-run", "print what would leave the site; opens no connection", _dry_run)
     join = action("join", "answer the coordinator until stopped", _join)
-    for each in (dry, join):
-        each.add_argument(
-            "--data", type=Path, required=True, metavar="FILE", help="table of the site"
-        )
-        each.add_argument(
-            "--time", metavar="COLUMN", help="time series: column to sort by and to detect gaps"
-        )
-        each.add_argument(
-            "--by", metavar="COLUMN", help="time series: column that identifies a realisation"
-        )
     join.add_argument(
         "--coordinator",
         type=host_and_port,
@@ -150,6 +141,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.cohorts.store import CohortStore
     from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
     from isthmus.joint.federation.site_controller import SiteController
     from isthmus.joint.methods.admm.admm import ADMM
@@ -162,7 +154,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         study,
         folder.signatures(),
         load_identity(options.home / "identity.pem"),
-        _table(options, study),
+        CohortStore(options.home).cohort_of(study),
         Policy.read(options.home / "policy.toml"),
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
     )
@@ -178,15 +170,6 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         say(f"Up to {rounds} such steps follow. This preview uses the site's own")
         say("number of rows, because that of all sites is not known yet.")
     return ExitCode.REFUSED if any(run.violations for run in runs) else ExitCode.DONE
-
-
-def _table(options: argparse.Namespace, study: Any) -> object:
-    """Return the site's table as the study reads it."""
-    from isthmus.joint.federation.series import as_studied
-
-    # A level of the study may be called NA.
-    table = read_table(options.data, missing=("",))
-    return as_studied(table, study.schema, by=options.by, time=options.time)
 
 
 def planned(study: Any) -> list[Any]:
@@ -215,6 +198,7 @@ def planned(study: Any) -> list[Any]:
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.cohorts.store import CohortStore
     from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.site_service import SiteService
     from isthmus.joint.records.ledger_text import readable
@@ -226,7 +210,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
         study,
         folder.signatures(),
         load_identity(home / "identity.pem"),
-        _table(options, study),
+        CohortStore(home).cohort_of(study),
         Policy.read(home / "policy.toml"),
         watch=lambda entry: say(readable([entry])),
     )

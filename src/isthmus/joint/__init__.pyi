@@ -16,9 +16,10 @@ from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import read_variables
-from isthmus.joint.disclosure.dryrun import DryRun
-from isthmus.joint.disclosure.rules import SiteRules
+from isthmus.joint.cohorts.cohort import Cohort
+from isthmus.joint.cohorts.store import CohortStore
 from isthmus.joint.federation.carriers import Carrier
+from isthmus.joint.federation.dryrun import DryRun
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
     Contribution,
@@ -54,6 +55,7 @@ from isthmus.joint.records.ledger import FileLedger, Ledger, MemoryLedger, repai
 from isthmus.joint.records.ledger_entries import verify
 from isthmus.joint.records.ledger_text import readable
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
+from isthmus.joint.records.site_rules import SiteRules
 from isthmus.joint.request_catalogue import register_request
 from isthmus.joint.secure_sum.coordinator import Coordinator, run_round
 from isthmus.joint.secure_sum.envelopes import (
@@ -84,6 +86,8 @@ __all__ = [
     "Card",
     "Carrier",
     "Client",
+    "Cohort",
+    "CohortStore",
     "Contribution",
     "Coordinator",
     "DifferentialPrivacy",

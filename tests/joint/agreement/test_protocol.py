@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, Self, final
 
-import numpy as np
 import pytest
 from tests.joint.consortium import Consortium
 
@@ -38,7 +37,7 @@ from isthmus.joint import (
 from isthmus.joint.agreement.toml import Reader
 from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.transport.base import RejectedMessageError, drive
-from isthmus.statistics import Moments, Schema
+from isthmus.statistics import Schema
 
 ASKED = Event("asked for a product", opens_round=True, sends_statistic=True, reveals_result=True)
 
@@ -206,14 +205,13 @@ def test_a_policy_allows_protocols_by_name(pair: Pair, four: Consortium) -> None
 
 def test_rules_and_ledger_serve_any_protocol(pair: Pair) -> None:
     ledger = MemoryLedger()
-    writer = LedgerWriter(pair.study, pair.policy(), ledger, fixed_membership=True)
+    writer = LedgerWriter(pair.study, pair.policy(), ledger)
     rules = SiteRules(pair.study, pair.policy(), writer, lambda: datetime.now(UTC), code_hash())
     rules.require_open()
     request = AskProduct("income", "claims")
     assert rules.violations(request) == []
     assert rules.violations(AskProduct("income", "income")) == ["the two columns are the same"]
-    few = Moments.from_array(pair.study.schema, np.ones((3, 2)))
-    assert rules.cohort_violations(few) == ["fewer than 10 rows"]
+    assert rules.row_violations(3) == ["fewer than 10 rows"]
     for number in (1, 2):
         sent = Sent(1, 100, "shared secret", "fingerprint")
         everyone = pair.study.roster.everyone
@@ -228,7 +226,7 @@ def test_entries_of_an_unknown_protocol_count_towards_the_limits(pair: Pair) -> 
     ledger = MemoryLedger()
     for _ in range(5):
         ledger.append("of a protocol that is not installed", study="another", round=1)
-    writer = LedgerWriter(pair.study, pair.policy(), ledger, fixed_membership=True)
+    writer = LedgerWriter(pair.study, pair.policy(), ledger)
     rules = SiteRules(pair.study, pair.policy(), writer, lambda: datetime.now(UTC), code_hash())
     assert rules.limits() == [
         "the policy allows 5 rounds per year",

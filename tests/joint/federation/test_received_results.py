@@ -27,7 +27,7 @@ class Receiver:
         self.study, self.folder = self.group.study, folder
         policy: Policy = self.group.policies["north"]
         ledger = self.group.ledgers["north"]
-        writer = LedgerWriter(self.study, policy, ledger, fixed_membership=True)
+        writer = LedgerWriter(self.study, policy, ledger)
         self.results = ReceivedResults(self.study, writer, lambda: None, folder)
 
     def signed(self, result: bytes) -> bytes:

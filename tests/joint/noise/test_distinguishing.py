@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from tests.joint.consortium import Consortium
 
-from isthmus.joint import AskCounts, DifferentialPrivacy, Persons
-from isthmus.joint.federation.snapshot import Snapshot
+from isthmus.joint import AskCounts, Cohort, DifferentialPrivacy
 from isthmus.joint.noise import answers
 from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
 from isthmus.joint.secure_sum.limbs import to_int64
@@ -38,11 +37,11 @@ SCHEMA = Schema((Variable("ill", Kind.DISCRETE, (False, True)),))
 
 def answers_of(group: Consortium, ill: list[bool], share: float, runs: int) -> NDArray[np.float64]:
     """Answers of a site over and over, as if it had no ledger."""
-    snapshot = Snapshot({"ill": np.array(ill)}, SCHEMA, Persons())
+    rows = Cohort.simulated({"ill": np.array(ill)}, group.study).rows_of(group.study)
     release = noisy_release(REQUEST, group.study)
     site = NoisyAnswers(group.study, group.controller("north")._writer)
     noise = discrete_gaussian(share * release.scale, runs * release.numbers)
-    whole = site.exact(release, snapshot) + noise.reshape(runs, release.numbers)
+    whole = site.exact(release, rows) + noise.reshape(runs, release.numbers)
     return whole.astype(np.float64)
 
 
@@ -111,7 +110,7 @@ def test_an_answer_is_the_exact_one_and_the_noise(
     monkeypatch.setattr(answers, "discrete_gaussian", drawn)
     site = NoisyAnswers(group.study, group.controller("north")._writer)
     release = noisy_release(REQUEST, group.study)
-    snapshot = Snapshot({"ill": np.array(PEOPLE)}, SCHEMA, Persons())
-    sent = to_int64(site.numbers(REQUEST, snapshot))
+    rows = Cohort.simulated({"ill": np.array(PEOPLE)}, group.study).rows_of(group.study)
+    sent = to_int64(site.numbers(REQUEST, rows))
     assert asked == [(release.scale, release.numbers)]
-    assert np.array_equal(sent, site.exact(release, snapshot) + np.arange(3) - 1)
+    assert np.array_equal(sent, site.exact(release, rows) + np.arange(3) - 1)

@@ -37,7 +37,6 @@ from isthmus.joint import (
     InProcess,
     Persons,
     Policy,
-    SecureSums,
     Study,
 )
 from isthmus.joint.federation.site_controller import SiteController
@@ -218,8 +217,9 @@ def test_rows_that_name_nobody_are_not_one_person(tmp_path: Path, nobody: object
     group.data["north"] |= {"who": who}
     persons = Persons("column:who")
     group.policies["north"] = replace(group.policies["north"], persons=persons)
-    with pytest.raises(RefusedError, match="MissingValuesError"):
-        group.controller("north").require_admission()
+    frozen = group.cohort("north").frozen
+    assert frozen is not None
+    assert frozen.dropped == 2
     with pytest.raises(MissingValuesError, match="missing in 2 of 60 rows"):
         persons_in(group.data["north"], "who")
 
@@ -245,9 +245,7 @@ def test_a_site_without_opendp_refuses_and_says_why(
 ) -> None:
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(RefusedError, match=r"pip install 'isthmus\[privacy\]'"):
-        consortium(tmp_path).controller("north").require_admission()
-    with pytest.raises(AbortedError):
-        consortium(tmp_path).federation().moments()
+        consortium(tmp_path).controller("north").site()
 
 
 def test_a_site_refuses_if_opendp_counts_a_higher_cost(
@@ -256,7 +254,7 @@ def test_a_site_refuses_if_opendp_counts_a_higher_cost(
     assert answers.confirmed_epsilon(PRIVACY.rho, 1e-6) == pytest.approx(2.0)
     monkeypatch.setattr(answers, "confirmed_epsilon", lambda rho, delta: 2.1)
     with pytest.raises(RefusedError):
-        consortium(tmp_path).controller("north").require_admission()
+        consortium(tmp_path).controller("north").site()
 
 
 @pytest.mark.parametrize(
@@ -264,7 +262,6 @@ def test_a_site_refuses_if_opendp_counts_a_higher_cost(
     [
         ({"privacy": DifferentialPrivacy(1.0, honest=4)}, "between 1 and the threshold 3"),
         ({"requests": ["moments", "features"]}, r"\['features'\] are not possible"),
-        ({"protocol": SecureSums(fixed_membership=False)}, "needs fixed_membership"),
         ({"privacy": DifferentialPrivacy(1.0, bounds={"ward": (0, 1)})}, "not continuous"),
     ],
 )

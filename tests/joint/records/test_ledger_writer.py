@@ -90,7 +90,7 @@ def test_entries_of_the_last_year_count(four: Consortium) -> None:
     now = datetime.now(UTC)
     midnight = now.replace(hour=23, minute=59, second=59)
     ledger = MemoryLedger()
-    writer = LedgerWriter(four.study, drafted_policy(four.study), ledger, fixed_membership=True)
+    writer = LedgerWriter(four.study, drafted_policy(four.study), ledger)
     for number in range(3):
         ledger.append("opened", study="another", round=number)
         done = number + 1, 0
@@ -110,7 +110,7 @@ def test_entries_that_are_older_than_a_year_do_not_count(
             return start.astimezone(tz)
 
     ledger = MemoryLedger()
-    writer = LedgerWriter(four.study, drafted_policy(four.study), ledger, fixed_membership=True)
+    writer = LedgerWriter(four.study, drafted_policy(four.study), ledger)
     with monkeypatch.context() as past:
         past.setattr("isthmus.joint.records.ledger_entries.datetime", Then)
         ledger.append("opened", study="another", round=1)

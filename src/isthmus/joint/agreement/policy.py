@@ -81,10 +81,6 @@ class Policy:
         released columns. 1 allows all.
     persons
         The person or persons that a row describes.
-    fixed_windows
-        Whether the centres and scales of basis functions must be those of the study.
-    fixed_membership
-        Whether all results of a study must be over the same parties.
     peers
         The parties with which this site takes part in studies: name, organisation and key of each,
         including this site. ``None`` accepts any, for simulations.
@@ -116,8 +112,6 @@ class Policy:
     columns_per_row: float = COLUMNS_PER_ROW
     largest_share: float = LARGEST_SHARE
     persons: Persons = Persons()
-    fixed_windows: bool = True
-    fixed_membership: bool = True
     peers: tuple[Member, ...] | None = None
     revoked: tuple[bytes, ...] = ()
     maximum_epsilon: float = 0.0
@@ -227,8 +221,6 @@ class Policy:
         columns_per_row = top.take("columns_per_row", float)
         largest_share = top.take("largest_share", float)
         persons = top.convert("persons", Persons)
-        fixed_windows = top.take("fixed_windows", bool)
-        fixed_membership = top.take("fixed_membership", bool)
         maximum_epsilon = top.take("maximum_epsilon", float, 0.0)
         maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
         only_with_noise = top.take("only_with_noise", bool, default=False)
@@ -246,8 +238,6 @@ class Policy:
             columns_per_row=columns_per_row,
             largest_share=largest_share,
             persons=persons,
-            fixed_windows=fixed_windows,
-            fixed_membership=fixed_membership,
             peers=peers,
             revoked=revoked,
             maximum_epsilon=maximum_epsilon,
@@ -276,8 +266,6 @@ class Policy:
                 "columns_per_row": self.columns_per_row,
                 "largest_share": self.largest_share,
                 "persons": str(self.persons),
-                "fixed_windows": self.fixed_windows,
-                "fixed_membership": self.fixed_membership,
                 "variables": list(self.variables),
                 "protocols": list(self.protocols),
                 "requests": list(self.requests),
@@ -322,8 +310,6 @@ class Policy:
                 f"describe persons (persons = {NOT_PERSONS!r}), because neural networks can single "
                 "out rows"
             )
-        if self.fixed_membership and not study.protocol.keeps_membership:
-            broken.append("its results may be over different sites, and their difference shows one")
         broken += self._strangers(study)
         broken += self._overspent(study, Spending() if spent is None else spent)
         organisations = len({m.organisation for m in study.members})

@@ -31,8 +31,7 @@ class Protocol(ABC):
     requests
         Names of the requests that it can carry; `register_request` adds those of other packages.
     results_add_up
-        Whether results are sums over the parties, so that the difference of two of them is the
-        share of the parties in which they differ.
+        Whether results are sums over the parties, and the sites answer from cohorts.
     has_coordinator
         Whether someone beside the parties asks them and learns the results.
     """
@@ -56,11 +55,6 @@ class Protocol(ABC):
     def fitted(self, members: Sequence[Member]) -> Self:
         """Return the protocol with what it leaves open chosen for these parties."""
         return self
-
-    @property
-    def keeps_membership(self) -> bool:
-        """Whether all results of a study are over the same parties."""
-        return True
 
     @abstractmethod
     def problems(self, roster: Roster) -> list[str]:

@@ -21,7 +21,13 @@ from isthmus.joint.agreement.protocol_catalogue import protocol_named, request_n
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
 from isthmus.joint.agreement.toml import Reader, document, parse_toml
-from isthmus.joint.agreement.variables import take_variables, variable_entries
+from isthmus.joint.agreement.variables import (
+    Resolutions,
+    resolution_problems,
+    resolutions_of,
+    take_variables,
+    variable_entries,
+)
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.plurals import counted
 from isthmus.statistics import CountPlan, Expansion, Kind, Schema
@@ -73,6 +79,9 @@ class Study:
         Bounds on the parameters of requests, where they differ from the default ones.
     privacy
         Differential privacy: the budget, and what the noise is computed from; ``None`` for none.
+    resolutions
+        The interval within which each site blurs the values of a continuous variable; empty if
+        the study has noise, or another protocol than secure sums.
     """
 
     text: bytes = field(repr=False)
@@ -92,6 +101,7 @@ class Study:
     features: Expansion | None = None
     limits: Limits = field(default_factory=dict)
     privacy: DifferentialPrivacy | None = None
+    resolutions: Resolutions = field(default_factory=dict)
 
     @cached_property
     def identity(self) -> bytes:
@@ -132,7 +142,7 @@ class Study:
         if expires.tzinfo is None:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
         code, privacy = top.strings("code"), DifferentialPrivacy.take(top)
-        schema, bounds = take_variables(top)
+        schema, bounds, resolutions = take_variables(top)
         members = _members(top)
         top.finish()
         assert schema is not None
@@ -156,6 +166,7 @@ class Study:
             features,
             limits,
             privacy,
+            resolutions,
         )
         _require_parties(study)
         return study
@@ -180,10 +191,12 @@ class Study:
         features: Expansion | None = None,
         limits: Limits | None = None,
         privacy: DifferentialPrivacy | None = None,
+        resolutions: Resolutions | None = None,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 
         By default the study expires after 90 days and names the installed version of this package.
+        Resolutions are rounded up to a power of two.
         """
         protocol = protocol.fitted(members)
         if expires is None:
@@ -214,9 +227,10 @@ class Study:
         }
         if privacy is not None:
             tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
-        text = document(
-            keys, {"variables": variable_entries(schema, bounds), "sites": sites}, tables
-        )
+        blurred = protocol.results_add_up and privacy is None
+        fitted = resolutions_of(bounds, resolutions) if blurred else None
+        variables = variable_entries(schema, bounds, fitted)
+        text = document(keys, {"variables": variables, "sites": sites}, tables)
         return cls.parse(text.encode())
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -285,6 +299,14 @@ def _require_parties(study: Study) -> None:
     problems += name_problems(study.members)
     problems += study.protocol.problems(study.roster)
     problems += study.protocol.variable_problems(study.schema.names)
+    blurred = study.protocol.results_add_up and study.privacy is None
+    if blurred:
+        problems += resolution_problems(study.bounds, study.resolutions)
+        others = [n for n in study.bounds if n not in study.resolutions]
+        if others:
+            problems.append(f"the continuous variables {others[:10]} have no resolution")
+    elif study.resolutions:
+        problems.append("only studies of secure sums without noise have resolutions")
     if study.privacy is not None:
         problems += study.privacy.variable_problems(study.schema.of_kind(Kind.CONTINUOUS))
         problems += study.protocol.privacy_problems(study.privacy, study.requests)

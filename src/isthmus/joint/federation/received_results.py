@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import LedgerError, StudyError
+from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import SIGNATURE
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.denial import Denial, DeniedError
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.records.ledger_writer import LedgerWriter
 from isthmus.joint.records.results import (

@@ -18,7 +18,6 @@ from isthmus.joint.records.results import sign_result
 from isthmus.joint.secure_sum.coordinator import Coordinator, run_round
 from isthmus.joint.secure_sum.envelopes import RoundRequest
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
-from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
 from isthmus.joint.transport.base import Transport, drive
 
@@ -69,7 +68,6 @@ class RoundScheduler:
         first_round: int = 1,
     ) -> None:
         self._study = study
-        self._fixed_membership = secure_sums(study.protocol).fixed_membership
         self._terms = terms_of(study)
         self._grid = FixedPointEncoding.of(study)
         self._identity = identity
@@ -172,7 +170,7 @@ class RoundScheduler:
 
     def _round(self, request: SumRequest[Any]) -> tuple[LimbArray, Coordinator]:
         """Run one round."""
-        number, fixed = self._next, self._fixed_membership
+        number = self._next
         self._write("open", number)
         transcript = b""
         if isinstance(request, StepRequest) and request.step:
@@ -186,8 +184,8 @@ class RoundScheduler:
             self._terms,
             self._identity,
             RoundRequest(number, request.to_bytes(), size, request.limbs, transcript),
-            asked=active if fixed else None,
-            is_complete=fixed and active is not None,
+            asked=active,
+            is_complete=active is not None,
             keeps_transcript=isinstance(request, StepRequest),
             verifier=self._verifier,
             note=lambda sites: self._write(ACTIVE, number, sites=list(sites)),

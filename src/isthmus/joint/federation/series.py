@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from isthmus.errors import SchemaError
+from isthmus.joint.agreement.variables import Variables
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Kind, Schema
 
 
-def lagged_variables(
-    schema: Schema, bounds: Mapping[str, tuple[float, float]], lags: int
-) -> tuple[Schema, dict[str, tuple[float, float]]]:
-    """Return the variables at the present step, then one step earlier, and so on, with bounds."""
+def lagged_variables(variables: Variables, lags: int) -> Variables:
+    """Return the variables at the present step, then one step earlier, and so on."""
     if lags < 0:
         raise SchemaError(f"The number of lags must be 0 or more; {lags} was given.")
-    schema.require(Kind.CONTINUOUS, "A study of time series needs")
-    lagged = schema.with_lags(lags)
-    return lagged, {name: bounds[lag.variable] for name, lag in lagged.lag_of.items()}
+    variables.schema.require(Kind.CONTINUOUS, "A study of time series needs")
+    lagged = variables.schema.with_lags(lags)
+    now = {name: lag.variable for name, lag in lagged.lag_of.items()}
+    return Variables(
+        lagged,
+        {name: variables.bounds[own] for name, own in now.items()},
+        {name: variables.resolutions[own] for name, own in now.items()},
+    )
 
 
 def as_studied(

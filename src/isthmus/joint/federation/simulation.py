@@ -19,9 +19,10 @@ from isthmus.joint.agreement.protocol_catalogue import request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.cohorts.cohort import Cohort
+from isthmus.joint.cohorts.local_source import local_source, rows_with_holes
 from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.site_controller import SiteController
-from isthmus.joint.federation.snapshot import local_source, rows_with_holes
 from isthmus.joint.noise.answers import require_possible
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.ledger import Ledger, MemoryLedger
@@ -102,8 +103,8 @@ def simulated(
     handlers = {}
     for name, key in keys.items():
         ledger = MemoryLedger() if ledgers is None else ledgers[name]
-        own = _lenient_policy(privacy)
-        site = SiteController(study, signatures, key, sources[name], own, ledger)
+        own, cohort = _lenient_policy(privacy), Cohort.simulated(sources[name], study)
+        site = SiteController(study, signatures, key, cohort, own, ledger)
         handlers[name] = site.site(verifier).handle
     transport = InProcess(handlers, lost=lost)
     return study, signatures, coordinator, transport, verifier
@@ -156,7 +157,6 @@ def _lenient_policy(privacy: DifferentialPrivacy | None) -> Policy:
         columns_per_row=policy.UNLIMITED,
         largest_share=1.0,
         persons=Persons(NOT_PERSONS),
-        fixed_windows=False,
         maximum_epsilon=0.0 if privacy is None else privacy.epsilon,
         maximum_delta=policy.MAXIMUM_DELTA if privacy is None else privacy.delta,
     )

@@ -15,26 +15,26 @@ from isthmus.errors import (
     RefusedError,
 )
 from isthmus.joint.agreement.code import code_hash
+from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import KEY, Identity, Verifier
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.denial import Denial, DeniedError
-from isthmus.joint.disclosure.dryrun import DryRun
-from isthmus.joint.disclosure.rules import SiteRules
+from isthmus.joint.cohorts.cohort import Cohort
+from isthmus.joint.federation.dryrun import DryRun
 from isthmus.joint.federation.method_memory import MethodMemory
 from isthmus.joint.federation.received_results import ReceivedResults, refusing
 from isthmus.joint.federation.requests.base import Contribution, StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.reading import read_sum_request
 from isthmus.joint.federation.requests.steps import StepRequest
-from isthmus.joint.federation.site_data import SiteData, unfit
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.noise.answers import NoisyAnswers
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.journal import Slot
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
+from isthmus.joint.records.site_rules import SiteRules
 from isthmus.joint.secure_sum import protocol
 from isthmus.joint.secure_sum.envelopes import (
     UNAUTHENTICATED,
@@ -77,8 +77,8 @@ class SiteController(ReleaseGate):
         At least that of the author. To join the study, those of all sites are needed.
     identity
         The site's key.
-    data
-        The site's table or source, with the variables of the study.
+    cohort
+        The frozen rows of the site, opened for the study.
     policy, ledger
         The site's own policy and ledger.
     clock
@@ -87,8 +87,12 @@ class SiteController(ReleaseGate):
         Hash of the installed package.
     folder
         The private folder of the site, for the result of the study, which the coordinator sends at
-        the end, and for a copy of a table of an engine. Without it, results are not kept, and
-        copies are in memory.
+        the end. Without it, results are not kept.
+
+    Raises
+    ------
+    RefusedError
+        The policy does not allow the study, or the cohort is not for it.
     """
 
     def __init__(
@@ -96,7 +100,7 @@ class SiteController(ReleaseGate):
         study: Study,
         signatures: Iterable[Signature],
         identity: Identity,
-        data: object,
+        cohort: Cohort,
         policy: Policy,
         ledger: Ledger,
         *,
@@ -112,15 +116,15 @@ class SiteController(ReleaseGate):
         self._identity = identity
         self._policy = policy
         self._ledger = ledger
-        fixed = protocol.secure_sums(study.protocol).fixed_membership
-        self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
+        self._cohort = cohort
+        self._writer = LedgerWriter(study, policy, ledger, cohort.identity)
         code = code_hash() if code is None else code
         self._noisy = None if study.privacy is None else NoisyAnswers(study, self._writer)
-        self._rules = SiteRules(study, policy, self._writer, clock, code)
+        simulated = cohort.is_simulated
+        self._rules = SiteRules(study, policy, self._writer, clock, code, simulated=simulated)
         self._results = ReceivedResults(study, self._writer, self._rules.require_running, folder)
-        self._data = SiteData(
-            study, identity, data, policy, ledger, self._rules, self._noisy, folder
-        )
+        self._require_cohort()
+        self._rows = cohort.rows_of(study)
         self._terms = terms_of(study)
         self._verifier = Verifier()
         self._memory = MethodMemory(self._terms, self._grid, self._verifier)
@@ -129,22 +133,26 @@ class SiteController(ReleaseGate):
     def site(self, verifier: Verifier | None = None, *, slot: Slot | None = None) -> Site:
         """Join the study: return the site's end of the protocol.
 
-        The data are copied now. `slot` keeps the state of the protocol over a restart.
+        `slot` keeps the state of the protocol over a restart.
         """
         everyone = [AUTHOR, *(m.name for m in self._study.members)]
         self._study.require(self._signatures, everyone, verifier)
         self._ledger.bind(self._identity)
-        _ = self._data_refusal()  # reads the data now, so that the first question takes no longer
+        problem = None if self._noisy is None else self._noisy.problem()
+        if problem is not None:
+            raise RefusedError(f"This site cannot take part in {self._study.title!r}: {problem}.")
         self._memory = MethodMemory(self._terms, self._grid, self._verifier, slot)
         return Site(self._terms, self._identity, self, verifier=verifier, results=self._results)
 
-    def require_admission(self) -> None:
-        """Raise `RefusedError` if the rules on data forbid something that the study allows."""
-        if self._data.admission is not None:
+    def _require_cohort(self) -> None:
+        """Raise `RefusedError` unless the study is answered from this cohort, and no other one."""
+        problems = self._cohort.problems(self._study, self._policy)
+        if self._writer.fingerprints() - {self._cohort.identity}:
+            problems.append("earlier answers in this study were from another cohort")
+        if problems:
             raise RefusedError(
-                f"This site cannot take part in {self._study.title!r}: "
-                + "; ".join(self._data.admission[1])
-                + ". A dry run shows more."
+                f"This site cannot take part in {self._study.title!r}: {'; '.join(problems)}. "
+                "'isthmus site freeze' freezes a cohort, or opens one for a further study."
             )
 
     # --- answers -----------------------------------------------------------------------------
@@ -153,10 +161,8 @@ class SiteController(ReleaseGate):
         self, request: SumRequest[Any], *, dry_run: bool = False
     ) -> tuple[Contribution[Any], LimbArray]:
         """Return what the site contributes; error messages contain no value of the data."""
-        if self._data.admission is not None and self._data.admission[0] is Denial.DATA:
-            raise RefusedError(_sentence(self._data.admission[1][0]))
         try:
-            source = self._data.source
+            source = self._rows.source
             contribution: Contribution[Any]
             if isinstance(request, StatisticRequest):
                 contribution = request.contribute(source)
@@ -167,13 +173,13 @@ class SiteController(ReleaseGate):
                     if dry_run
                     else self._memory.state_of(request).answer(request, source)
                 )
-            if self._noisy is not None:  # values outside of the bounds are clipped
+            if self._noisy is not None:
                 return contribution, np.zeros((0, request.limbs), dtype=np.uint32)
             return contribution, request.integers(contribution.value, source, self._grid)
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
-            reason = unfit(error)
+            reason = _unfit(error)
         # Not as the context of another error, which may quote data.
         raise RefusedError(_sentence(reason))
 
@@ -185,53 +191,29 @@ class SiteController(ReleaseGate):
     def approve(self, opening: RoundRequest) -> LimbArray:
         with refusing():
             self._rules.require_running()
-        # The data are checked for every question, before it is read: the time of a refusal does
-        # not tell whether the question or the data are the reason.
-        forbidden = self._data_refusal()
         request = self._read(opening)
         if self._rules.violations(request):
             raise BrokenEnvelopeError(Refusal.POLICY)
         if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
-        if forbidden is not None:
-            raise BrokenEnvelopeError(forbidden)
         self._memory.follow(request, opening.transcript)
         return self._exact(request) if self._noisy is None else self._with_noise(request)
-
-    def _data_refusal(self) -> Refusal | None:
-        """Return the refusal of every question about these data, if there is one.
-
-        All checks are made each time, so that they take as long whatever they find.
-        """
-        if self._data.admission is not None:  # a site with such data does not serve
-            return Refusal[self._data.admission[0].name]
-        fingerprint, broken = self._data.fingerprint, list[str]()
-        snapshot, trace = self._data.snapshot, self._data.trace
-        unchanged = snapshot is None or snapshot.is_unchanged()
-        if self._noisy is None and trace is not None:
-            broken = self._writer.data_violations(trace, fingerprint)
-        same = not self._writer.fingerprints() - {fingerprint}
-        return None if unchanged and same and not broken else Refusal.OTHER_DATA
 
     def _exact(self, request: SumRequest[Any]) -> LimbArray:
         """Return the numbers of the site without noise."""
         try:
-            contribution, numbers = self._contribution(request)
+            return self._contribution(request)[1]
         except RefusedError:
             raise BrokenEnvelopeError(Refusal.DATA) from None
-        if self._rules.cohort_violations(contribution.statistic):
-            raise BrokenEnvelopeError(Refusal.POLICY)
-        return numbers
 
     def _with_noise(self, request: SumRequest[Any]) -> LimbArray:
         """Return the numbers of the site with noise, if the budget allows it."""
         assert self._noisy is not None
-        assert self._data.snapshot is not None
         with refusing():
             if self._rules.budget_violations(self._noisy.price(request)):
                 raise BrokenEnvelopeError(Refusal.POLICY)
             try:
-                return self._noisy.numbers(request, self._data.snapshot)
+                return self._noisy.numbers(request, self._rows)
             except IsthmusError:
                 raise BrokenEnvelopeError(Refusal.DATA) from None
 
@@ -280,9 +262,8 @@ class SiteController(ReleaseGate):
             if self._rules.budget_violations(self._noisy.price(request)):
                 raise DeniedError(Denial.POLICY)
             noise = self._noisy.record(request)
-            return Sent(opening.size, size, f"{FORM} {NOISE}", self._data.fingerprint, noise=noise)
-        kept = "" if self._data.trace is None else self._writer.keep(self._data.trace.to_chunks())
-        return Sent(opening.size, size, FORM, self._data.fingerprint, kept)
+            return Sent(opening.size, size, f"{FORM} {NOISE}", self._cohort.identity, noise=noise)
+        return Sent(opening.size, size, FORM, self._cohort.identity)
 
     def heads(self) -> Mapping[int, bytes]:
         if not self._policy.needs_witnesses:  # a simulation: nobody keeps anything
@@ -311,16 +292,9 @@ class SiteController(ReleaseGate):
             if self._noisy is not None and not violations:
                 violations += self._rules.budget_violations(self._noisy.price(request))
                 protection = f"{self._noisy.describe(request)}, {PROTECTION}"
-            elif self._data.admission is None and self._data.trace is not None:
-                fingerprint = self._data.fingerprint
-                violations += self._writer.data_violations(self._data.trace, fingerprint)
-            if self._data.admission is not None and self._data.admission[0] is not Denial.DATA:
-                violations += self._data.admission[1]
             contribution, _ = self._contribution(request, dry_run=True)
             value = contribution.value
             lines = request.show(value)
-            if self._noisy is None:
-                violations += self._rules.cohort_violations(contribution.statistic)
         except RefusedError as error:
             violations.append(str(error))
         numbers = request.size(self._grid)
@@ -338,6 +312,14 @@ class SiteController(ReleaseGate):
 
     def __repr__(self) -> str:
         return f"SiteController({self.name!r}, {self._study.title!r})"
+
+
+def _unfit(error: Exception) -> str:
+    """Return a phrase about data that cannot be used; messages about data may quote them."""
+    return (
+        f"the data of this site do not fit the study ({type(error).__name__}); read them at the "
+        "site with Frame(data, schema=study.schema) to see why"
+    )
 
 
 def _sentence(phrase: str) -> str:

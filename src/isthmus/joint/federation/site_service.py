@@ -12,6 +12,7 @@ from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.records.folder_lock import FolderLock
 from isthmus.joint.records.journal import FileSlot
@@ -32,7 +33,7 @@ class SiteService:
     state
         A folder for the ledger, for the state that must survive a crash, and for the result.
         Only one process may use it at a time.
-    study, signatures, identity, data, policy
+    study, signatures, identity, cohort, policy
         As for `SiteController`.
     watch
         Called with each entry of the ledger when it is written.
@@ -44,7 +45,7 @@ class SiteService:
         study: Study,
         signatures: Iterable[Signature],
         identity: Identity,
-        data: object,
+        cohort: Cohort,
         policy: Policy,
         *,
         watch: Callable[[Entry], None] = lambda _: None,
@@ -56,9 +57,8 @@ class SiteService:
         try:
             self.ledger = FileLedger(self.state / "ledger.jsonl")
             self.controller = SiteController(
-                study, signatures, identity, data, policy, self.ledger, folder=self.state
+                study, signatures, identity, cohort, policy, self.ledger, folder=self.state
             )
-            self.controller.require_admission()
             slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
             self._site = self.controller.site(slot=slot)
         except BaseException:

@@ -10,9 +10,9 @@ import numpy as np
 from isthmus.errors import DataError, IsthmusError, MissingExtraError, StudyError
 from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.cohorts.cohort import RowsOfStudy
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
-from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.joint.noise.counts import NoisyCounts
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.joint.noise.release import NoisyRelease, first_rows, widened
@@ -159,13 +159,13 @@ class NoisyAnswers:
             "one row"
         )
 
-    def numbers(self, request: SumRequest[Any], snapshot: Snapshot) -> LimbArray:
+    def numbers(self, request: SumRequest[Any], cohort: RowsOfStudy) -> LimbArray:
         """Return the site's integers with noise."""
         name, release = _name(request), noisy_release(request, self._study)
         if name not in self._drawn:
             kept = self._writer.noisy_answer(name)
             self._drawn[name] = (
-                self.exact(release, snapshot) + discrete_gaussian(release.scale, release.numbers)
+                self.exact(release, cohort) + discrete_gaussian(release.scale, release.numbers)
                 if kept is None
                 else np.frombuffer(kept, "<i8").astype(np.int64)
             )
@@ -177,14 +177,15 @@ class NoisyAnswers:
         kept = self._writer.keep(self._drawn[name].astype("<i8").tobytes())
         return NoisyAnswer(name, noisy_release(request, self._study).rho, kept)
 
-    def exact(self, release: NoisyRelease[Any], snapshot: Snapshot) -> Integers:
+    def exact(self, release: NoisyRelease[Any], cohort: RowsOfStudy) -> Integers:
         """Return the site's integers without noise, which never leave it."""
         # A site with more rows than the study states answers, too: a refusal would tell whether one
         # more person is in its table. The integers have room for many times as many rows.
-        if snapshot.persons is None:
-            return release.integers(snapshot.values)
-        used = first_rows(snapshot.persons, release.privacy.rows_per_person)
-        return release.integers(snapshot.values[used])
+        assert cohort.values is not None
+        if cohort.persons is None:
+            return release.integers(cohort.values)
+        used = first_rows(cohort.persons, release.privacy.rows_per_person)
+        return release.integers(cohort.values[used])
 
 
 def _name(request: SumRequest[Any]) -> str:

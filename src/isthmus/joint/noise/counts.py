@@ -10,7 +10,7 @@ from typing import TypeAlias, final
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.row_hashes import chunks
+from isthmus.joint.cohorts.row_hashes import chunks
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.sources.base import countable
 from isthmus.statistics import CountPlan, Counts

@@ -97,7 +97,9 @@ class LedgerIndex:
     fingerprints
         Fingerprints of the data of statistics, by the name of the event.
     results
-        The names of the sites behind each result.
+        The keys of the sites behind each result, by cohort.
+    columns
+        Fingerprints of the columns shared with another party, by its organisation and by column.
     noisy
         The entries about answers with noise.
     answers
@@ -110,7 +112,8 @@ class LedgerIndex:
         self.heads: dict[str, str] = {}
         self.signed_heads: dict[str, str] = {}
         self.fingerprints: dict[str, set[str]] = {}
-        self.results: set[tuple[str, ...]] = set()
+        self.results: dict[str, set[frozenset[str]]] = {}
+        self.columns: dict[str, dict[str, set[str]]] = {}
         self.noisy: list[Entry] = []
         self.answers: dict[str, str] = {}
 
@@ -129,8 +132,13 @@ class LedgerIndex:
         )
         if "data" in entry:
             self.fingerprints.setdefault(entry["event"], set()).add(entry["data"])
-        if known_event(entry["event"]).reveals_result:
-            self.results.add(tuple(entry.get("sites", ())))
+        if known_event(entry["event"]).reveals_result and "cohort" in entry:
+            keys = frozenset(entry.get("keys", ()))
+            self.results.setdefault(entry["cohort"], set()).add(keys)
+        if "columns" in entry:
+            shared = self.columns.setdefault(entry["with"], {})
+            for name, fingerprint in entry["columns"].items():
+                shared.setdefault(name, set()).add(fingerprint)
         if "rho" in entry:
             self.noisy.append(entry)
         if "answer" in entry:

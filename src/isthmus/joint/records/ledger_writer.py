@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from mmap import mmap
 from typing import Any, final
 
 from isthmus.errors import LedgerError
 from isthmus.joint.agreement.code import code_hash, dependency_hash
+from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.denial import Denial, DeniedError
-from isthmus.joint.disclosure.differencing import EarlierReleases
-from isthmus.joint.disclosure.trace import Trace
 from isthmus.joint.noise.spending import Spending
 from isthmus.joint.records.events import REFUSED, Event
 from isthmus.joint.records.ledger import Ledger
@@ -75,22 +73,23 @@ class Sent:
     form
         How the numbers are protected.
     fingerprint
-        Keyed fingerprint of the data that the statistic was computed from.
-    trace
-        Hash of the kept trace of these data; empty if there is none.
+        The cohort that the statistic was computed from, or a keyed fingerprint of the data.
     variables
         The variables of the site that it was computed from; by default all of the study.
     noise
         The answer, if it has noise.
+    party, columns
+        The organisation of the other one of two parties, and a keyed fingerprint of each column.
     """
 
     numbers: int
     size: int | None
     form: str
     fingerprint: str
-    trace: str = ""
     variables: tuple[str, ...] | None = None
     noise: NoisyAnswer | None = None
+    party: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 @final
@@ -103,20 +102,17 @@ class LedgerWriter:
         The study that the entries belong to, and the policy of the site.
     ledger
         The ledger of the site, which may hold entries of other studies.
-    fixed_membership
-        Whether all results of the study must be over the same parties, so that nobody can subtract
-        one from another.
+    cohort
+        The cohort that the site answers from, whose results in all studies must be over the same
+        parties, so that nobody can subtract one from another; empty for two parties.
     """
 
-    def __init__(
-        self, study: Study, policy: Policy, ledger: Ledger, *, fixed_membership: bool
-    ) -> None:
+    def __init__(self, study: Study, policy: Policy, ledger: Ledger, cohort: str = "") -> None:
         self._study = study
         self._policy = policy
         self._ledger = ledger
-        self._fixed_membership = fixed_membership or policy.fixed_membership
+        self._cohort = cohort
         self._repetitions: Counter[str] = Counter()
-        self._earlier = EarlierReleases(ledger, policy)
         self._all, self._own = LedgerIndex(), LedgerIndex()
         self._results: list[Entry] = []
         self._read = 0
@@ -125,6 +121,7 @@ class LedgerWriter:
             "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
             "code": code_hash(),
             "dependencies": dependency_hash(),
+            **({"cohort": cohort} if cohort else {}),
         }
 
     def _update(self) -> None:
@@ -190,12 +187,14 @@ class LedgerWriter:
             return set(known.get(event.name, ()))
         return set[str]().union(*known.values())
 
-    def data_violations(self, trace: Trace, fingerprint: str) -> list[str]:
-        """Return a phrase if earlier releases, in any study, are of nearly the same data."""
-        return self._earlier.data_violations(trace, fingerprint)
+    def other_columns(self, party: str, columns: Mapping[str, str]) -> list[str]:
+        """Return the columns that were shared with this party before with other content."""
+        self._update()
+        known = self._all.columns.get(party, {})
+        return [name for name, own in columns.items() if known.get(name, {own}) != {own}]
 
     def keep(self, data: bytes | Iterable[bytes]) -> str:
-        """Keep the trace of data, or an answer with noise, before it is released."""
+        """Keep an answer with noise before it is released."""
         try:
             return self._ledger.keep(data)
         except LedgerError:
@@ -279,8 +278,8 @@ class LedgerWriter:
             if sent.size is not None:
                 details["bytes"] = sent.size
             details |= {"form": sent.form, "data": sent.fingerprint}
-            if sent.trace:
-                details["trace"] = sent.trace
+            if sent.columns:
+                details |= {"with": sent.party, "columns": dict(sent.columns)}
             if sent.noise is not None:
                 details |= {"asked": sent.noise.question, "rho": sent.noise.rho}
                 details["answer"] = sent.noise.kept
@@ -376,14 +375,12 @@ class LedgerWriter:
         roster = self._study.roster
         if len(roster.organisations(parties)) < self._policy.minimum_organisations:
             raise DeniedError(Denial.POLICY)
-        names = roster.names(parties)
-        if self._fixed_membership:
+        if self._cohort:
             self._update()
-            if self._own.results - {tuple(names)}:
+            keys = frozenset(self._study.members[i].key.hex() for i in parties)
+            if self._all.results.get(self._cohort, {keys}) != {keys}:
                 raise DeniedError(Denial.MEMBERSHIP)
-        if self._earlier.is_too_similar(self._study, parties):
-            raise DeniedError(Denial.MEMBERSHIP)
-        return names
+        return roster.names(parties)
 
     def _is_worth_writing(
         self, what: str, details: dict[str, Any], *, authentic: bool = True

@@ -20,7 +20,7 @@ from isthmus.joint.secure_sum.terms import (
     problems,
 )
 from isthmus.joint.transport.certificates import FINGERPRINT
-from isthmus.options import require_boolean, require_integer
+from isthmus.options import require_integer
 
 NAME = "secure sums"
 LARGEST_TOTAL = 2**62
@@ -51,9 +51,6 @@ class SecureSums(Protocol):
         one organisation operates many sites; at least three and more than half.
     organisations
         How many organisations must be behind every sum; at least three.
-    fixed_membership
-        Whether all sums of the study must be over the same sites, so that nobody can subtract one
-        from another.
     rows
         The largest number of rows that a site may have.
     certificates
@@ -65,7 +62,6 @@ class SecureSums(Protocol):
 
     threshold: int = 0
     organisations: int = FEWEST
-    fixed_membership: bool = True
     rows: int = 2**24
     certificates: tuple[str, ...] = ()
     coordinator_certificate: str = ""
@@ -81,7 +77,6 @@ class SecureSums(Protocol):
     def __post_init__(self) -> None:
         require_integer(self, "threshold", least=0)
         require_integer(self, "organisations", least=0)
-        require_boolean(self, "fixed_membership")
         require_integer(self, "rows", least=0)
 
     @classmethod
@@ -89,7 +84,6 @@ class SecureSums(Protocol):
         return cls(
             threshold=section.take("threshold", int, 0),
             organisations=section.integer("organisations", FEWEST),
-            fixed_membership=section.take("fixed_membership", bool, default=True),
             rows=section.integer("rows", 1),
             certificates=section.strings("certificates", default=[]),
             coordinator_certificate=section.take("coordinator_certificate", str, ""),
@@ -100,7 +94,6 @@ class SecureSums(Protocol):
             "rows": self.rows,
             "threshold": self.threshold,
             "organisations": self.organisations,
-            "fixed_membership": self.fixed_membership,
             **self._pins(),
         }
 
@@ -114,10 +107,6 @@ class SecureSums(Protocol):
 
     def fitted(self, members: Sequence[Member]) -> Self:
         return replace(self, threshold=self.threshold or default_threshold(members))
-
-    @property
-    def keeps_membership(self) -> bool:
-        return self.fixed_membership
 
     def problems(self, roster: Roster) -> list[str]:
         threshold = self.threshold or default_threshold(roster.members)
@@ -165,10 +154,6 @@ class SecureSums(Protocol):
         if others:
             broken.append(
                 f"with privacy, the requests {others} are not possible; use {list(WITH_NOISE)}"
-            )
-        if not self.fixed_membership:
-            broken.append(
-                "privacy needs fixed_membership: the difference of two sums has less noise"
             )
         return broken
 

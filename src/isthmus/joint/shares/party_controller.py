@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint.agreement.code import code_hash
+from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.denial import Denial, DeniedError
-from isthmus.joint.disclosure.rules import SiteRules
-from isthmus.joint.disclosure.trace import Trace
+from isthmus.joint.cohorts.checks import broken_rules
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
+from isthmus.joint.records.site_rules import SiteRules
 from isthmus.joint.shares.party_material import constant_columns, material_of
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.protocol import (
@@ -89,7 +89,7 @@ class PartyController:
         self._request = request
         self._ledger = ledger
         ledger.bind(identity)
-        self._writer = LedgerWriter(study, policy, ledger, fixed_membership=False)
+        self._writer = LedgerWriter(study, policy, ledger)
         self._rules = SiteRules(
             study, policy, self._writer, clock, code_hash() if code is None else code
         )
@@ -191,6 +191,11 @@ class PartyController:
     def _other_key(self) -> str:
         return self._study.key_of(self.other).hex()
 
+    @property
+    def _other_owner(self) -> str:
+        """The organisation of the other party, which stays the same when its key changes."""
+        return self._study.members[self._study.roster.position(self.other)].organisation
+
     # --- what leaves ---------------------------------------------------------------------------
 
     def record_aligning(self, run: NextRun) -> None:
@@ -251,52 +256,32 @@ class PartyController:
                 f"{constant[:10]} are constant among the people in common; leave them out.",
             )
         material = material_of(self._study, self.name, table, positions)
-        trace = self._trace(positions)
-        broken = self._rules.material_violations(material)
+        broken = broken_rules(material, self._policy)
         if broken:
             text = f"This party does not take part: {'; '.join(broken)}."
             raise self._refusal(Denial.POLICY, run.number, text)
-        fingerprint = trace.fingerprint(self._ledger.secret())
-        broken = self._writer.data_violations(trace, fingerprint)
-        if self._writer.fingerprints(SHARING) - {fingerprint}:
-            broken = ["the people in common are not those of earlier runs of this study"]
-        if broken:
+        prints = table.fingerprints(self._study.schema, positions, self._ledger.secret())
+        others = self._writer.other_columns(self._other_owner, prints)
+        if others:
             raise self._refusal(
                 Denial.OTHER_DATA,
                 run.number,
-                f"This party does not take part: {'; '.join(broken)}. The difference of two "
-                "results would describe few people.",
+                f"This party does not take part: {others[:10]} were shared with {self.other!r} "
+                "before, with other values or of other people. The difference of two results "
+                "could describe one person. Use the table of the earlier runs.",
             )
         columns = len(table.names)
-        kept = self._keep(trace, run.number)
         sent = Sent(
             len(positions) * columns,
             None,
             FORM_OF_COLUMNS,
-            fingerprint,
-            kept,
+            table.fingerprint,
             self._own_columns,
+            party=self._other_owner,
+            columns=prints,
         )
         what = f"{columns} columns of {len(positions)} people as secret shares"
         self._write(SHARING, run.number, sent=sent, what=what)
-
-    def _trace(self, positions: NDArray[np.intp]) -> Trace:
-        """Return keyed hashes of the rows of common people, to compare them with other releases."""
-        table = self._brought
-        return Trace.of(
-            self._ledger.secret(),
-            self._study.schema.subset(table.names),
-            table.columns[positions],
-            None if table.persons is None else table.persons[positions],
-            (self._terms.identifier, [table.identifiers[i] for i in positions]),
-        )
-
-    def _keep(self, trace: Trace, number: int) -> str:
-        try:
-            return self._writer.keep(trace.to_bytes())
-        except DeniedError as error:
-            text = f"This party ends the run: {error}."
-            raise self._refusal(error.reason, number, text) from None
 
     @property
     def _brought(self) -> PartyTable:

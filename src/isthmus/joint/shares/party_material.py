@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.material import ReleaseCandidates
+from isthmus.joint.cohorts.candidates import ReleaseCandidates
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import CrossMoments, OwnTables

@@ -21,7 +21,7 @@ from isthmus.plurals import counted
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.sources.tables.persons import persons_in
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Schema
 from isthmus.types import Integers
 
 
@@ -100,6 +100,28 @@ class PartyTable:
             identifiers,
             persons_in(data, persons.column) if counted else None,
         )
+
+    def fingerprints(self, schema: Schema, rows: NDArray[np.intp], secret: bytes) -> dict[str, str]:
+        """Return a keyed fingerprint of each column: of who has which value, in any order of rows.
+
+        Parameters
+        ----------
+        schema
+            The variables of the study.
+        rows
+            Positions of the rows.
+        secret
+            A key that only this party has.
+        """
+        order = rows[np.argsort([self.identifiers[i] for i in rows], kind="stable")]
+        people = [self.identifiers[i] for i in order]
+        prints = {}
+        for i, name in enumerate(self.names):
+            values, levels = self.columns[order, i].tolist(), schema[name].levels
+            cells = [levels[int(v)] for v in values] if levels else values
+            text = repr((name, people, cells)).encode()
+            prints[name] = hmac.new(secret, text, hashlib.sha256).hexdigest()
+        return prints
 
 
 def _identifiers(data: object, column: str) -> list[Any]:

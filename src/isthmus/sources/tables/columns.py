@@ -158,6 +158,20 @@ class TableColumn:
             kept = len(sample)
         return kept, [text for text in sample[:_SAMPLE] if isinstance(text, str)]
 
+    def only(self, levels: Sequence[Level]) -> TableColumn:
+        """Return the column with all cells as missing that are none of these levels."""
+        if self.labels is not None:
+            places, occurring = self.values, self.labels
+        else:
+            places, occurring = factorise(self.name, self.whole_values)
+        position = {level: i for i, level in enumerate(levels)}
+        lookup = np.array([position.get(v, -1) for v in occurring], dtype=np.int64)
+        if (lookup >= 0).all():
+            return self
+        codes = lookup[places]
+        absent = codes < 0 if self.absent is None else self.absent | (codes < 0)
+        return replace(self, values=np.maximum(codes, 0), labels=tuple(levels), absent=absent)
+
     def encode(self, levels: Sequence[Level] | None = None) -> tuple[Values, tuple[Level, ...]]:
         """Codes and levels: those given, or those that occur, sorted."""
         if self.labels is not None:

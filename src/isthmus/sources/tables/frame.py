@@ -31,6 +31,7 @@ from isthmus.sources.tables.kinds import (
 from isthmus.sources.tables.missing import (
     DropRows,
     ExpectationMaximisation,
+    KeepMissing,
     Missing,
     MissingAsLevel,
 )
@@ -160,7 +161,7 @@ class Frame(Source):
         """The schema, each column as numbers or codes, and how they were read."""
         readings = [r for _, r in self._decided]
         rows = len(self._decided[0][0].values)
-        used = [(c, r) for c, r in self._decided if r.used]
+        used = [(self._listed(c), r) for c, r in self._decided if r.used]
         treated, remarks = apply_strategy(used, self.missing, rows)
         read = [self._read(c, r) for c, r in treated]
         schema = Schema(tuple(v for v, _ in read))
@@ -173,6 +174,13 @@ class Frame(Source):
         values = {c.name: c.present for c, r in treated if r.read_as is ReadAs.CONTINUOUS}
         reading = finished(readings, schema, remarks, values)
         return Prepared(schema, [x for _, x in read], reading, absent)
+
+    def _listed(self, column: TableColumn) -> TableColumn:
+        """The column; where missing values are kept, unlisted levels are missing values."""
+        wanted = None if self._wanted is None else self._wanted[column.name]
+        if not isinstance(self.missing, KeepMissing) or wanted is None or not wanted.levels:
+            return column
+        return column.only(wanted.levels)
 
     def _converted(self, column: TableColumn) -> TableColumn:
         """The column, as numbers or dates if it holds them as text."""

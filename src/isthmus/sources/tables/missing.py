@@ -48,9 +48,10 @@ class Missing:
 @final
 @dataclass(frozen=True)
 class KeepMissing(Missing):
-    """Keep missing values of continuous columns, for sites that are asked for expected sums.
+    """Keep missing values, for sites that freeze their rows or are asked for expected sums.
 
-    Nothing else can be computed from the table then: moments of incomplete rows are refused.
+    Nothing else can be computed from the table then: moments of incomplete rows are refused. If
+    the variables are known in advance, levels that are not listed are missing values.
     """
 
 

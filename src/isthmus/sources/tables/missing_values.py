@@ -61,7 +61,9 @@ def apply_strategy(
     if isinstance(missing, StructuralEM):
         _require(columns, holes, missing, discrete=True, all_columns=True)
         return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
-    if isinstance(missing, ExpectationMaximisation | KeepMissing):
+    if isinstance(missing, KeepMissing):
+        return list(columns), ()
+    if isinstance(missing, ExpectationMaximisation):
         _require(columns, holes, missing, discrete=False, all_columns=True)
         return list(columns), (moments_are_estimated(sum(holes.values()), rows * len(columns)),)
     are_discrete = {c.name: r.read_as is ReadAs.DISCRETE for c, r in columns}

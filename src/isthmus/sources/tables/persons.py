@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any, final
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,43 +31,36 @@ def persons_in(data: object, column: str) -> Integers:
     MissingValuesError
         Some rows name nobody. They would count as one person with all these rows.
     """
-    codes = PersonCodes()
-    codes.add(data, column)
-    return codes.finish()
+    words, nobody = person_words(data, column)
+    if nobody.any():
+        raise MissingValuesError(
+            f"The policy says that the column {column!r} identifies a person, but it is missing "
+            f"in {int(nobody.sum())} of {len(words)} rows. Leave these rows out, or give them an "
+            "identifier."
+        )
+    return np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-@final
-class PersonCodes:
-    """Numbers the persons of a table that is read batch by batch.
-
-    Only a hash of 64 bits per identifier is kept in memory.
-    """
-
-    def __init__(self) -> None:
-        self._words: list[NDArray[np.uint64]] = []
-
-    def add(self, data: object, column: str) -> None:
-        """Add rows."""
-        values = _column(data, column)
-        nobody = sum(map(is_missing, values.tolist())) if values.dtype.kind in "fO" else 0
-        if nobody:
-            raise MissingValuesError(
-                f"The policy says that the column {column!r} identifies a person, but it is "
-                f"missing in {nobody} of {len(values)} rows. Leave these rows out, or give them an "
-                "identifier."
-            )
-        distinct, codes = np.unique(values.astype(str), return_inverse=True)
-        words = np.array([_word(text) for text in distinct.tolist()], dtype=np.uint64)
-        self._words.append(words[codes.reshape(-1)])
-
-    def finish(self) -> Integers:
-        """Return a number from zero for the person of each row."""
-        words = np.concatenate([np.zeros(0, dtype=np.uint64), *self._words])
-        return np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
+def person_words(
+    data: object, column: str, key: bytes = b""
+) -> tuple[NDArray[np.uint64], NDArray[np.bool_]]:
+    """Return a keyed hash of 64 bits of the person of each row, and which rows name nobody."""
+    values = _column(data, column)
+    nobody = np.zeros(len(values), dtype=np.bool_)
+    if values.dtype.kind in "fO":
+        nobody = np.fromiter(map(is_missing, values.tolist()), dtype=np.bool_, count=len(values))
+    distinct, codes = np.unique(values.astype(str), return_inverse=True)
+    return person_hashes(distinct.tolist(), key)[codes.reshape(-1)], nobody
 
 
-def _word(identifier: str) -> int:
-    return int.from_bytes(hashlib.blake2b(identifier.encode(), digest_size=8).digest(), "little")
+def person_hashes(identifiers: Iterable[str], key: bytes) -> NDArray[np.uint64]:
+    """Return a keyed hash of each identifier."""
+    return np.array([_word(text, key) for text in identifiers], dtype=np.uint64)
+
+
+def _word(identifier: str, key: bytes) -> int:
+    content = hashlib.blake2b(identifier.encode(), key=key, digest_size=8)
+    return int.from_bytes(content.digest(), "little")
 
 
 def _column(data: object, name: str) -> NDArray[Any]:

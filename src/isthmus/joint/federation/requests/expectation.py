@@ -11,12 +11,12 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.cohorts.local_source import rows_with_holes
 from isthmus.joint.federation.requests.base import Contribution
 from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
-from isthmus.joint.federation.snapshot import rows_with_holes
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64, from_ints, to_ints
 from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Schema

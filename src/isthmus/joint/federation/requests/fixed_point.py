@@ -41,6 +41,9 @@ GUARD = 32
 NUMBERS = 2**22
 """Maximum number of values in one round."""
 
+CENTRE = 26
+"""Binary digits of the centre of the bounds, in units of half of their range."""
+
 Objects = NDArray[Any]
 
 
@@ -87,8 +90,11 @@ class FixedPointEncoding:
 
     @cached_property
     def shift(self) -> tuple[float, ...]:
-        """The centre of the bounds of each feature column; zero for a level."""
-        return tuple(low / 2 + high / 2 for low, high in self._ranges)
+        """The centre of the bounds of each feature column, in few digits; zero for a level.
+
+        The distance of a frozen value from it is then a number without rounding errors.
+        """
+        return tuple(_centre(low, high) for low, high in self._ranges)
 
     @cached_property
     def exponents(self) -> NDArray[np.int64]:
@@ -219,6 +225,12 @@ class FixedPointEncoding:
             f"Values lie outside of the bounds of the study, in {named[:10] or 'some variables'}. "
             "Correct them at the site, or ask the author of the study for wider bounds."
         )
+
+
+def _centre(low: float, high: float) -> float:
+    """Return a multiple of a small share of the range near the middle of it."""
+    unit = math.ldexp(1.0, math.frexp(high / 2 - low / 2)[1] - CENTRE)
+    return float(np.rint((low / 2 + high / 2) / unit) * unit)
 
 
 def _objects(values: Any) -> Objects:

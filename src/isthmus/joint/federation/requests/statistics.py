@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.cohorts.stored_rows import StoredRows
 from isthmus.joint.federation.requests.base import Contribution, StatisticRequest
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
@@ -20,7 +21,6 @@ from isthmus.joint.federation.requests.fixed_point import (
     encode_counts,
 )
 from isthmus.joint.federation.requests.row_sums import encode_rows
-from isthmus.joint.federation.stored_rows import StoredRows
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.frame import Frame

@@ -21,7 +21,6 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
-from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.sources.base import Source
 
 T = TypeVar("T")
@@ -79,8 +78,6 @@ class StepRequest(SumRequest[T], Generic[T]):
             broken.append(f"steps of {self.name} are of all variables of the study")
         if not 0 <= self.step <= self.steps_allowed(study):
             broken.append("the number of the step is outside of what the study allows")
-        if not secure_sums(study.protocol).fixed_membership:
-            broken.append(f"steps of {self.name} need fixed_membership")
         return broken
 
     @property

@@ -1,18 +1,16 @@
-"""Rows that were copied from a table, in memory or in a file, as a source."""
+"""The rows of a cohort, in memory or in a file, as a source."""
 
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Self, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.joint.disclosure.row_hashes import canonical_order, chunks
+from isthmus.joint.cohorts.row_hashes import chunks
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
@@ -27,7 +25,7 @@ from isthmus.statistics import (
     Schema,
 )
 from isthmus.statistics.coded import as_codes
-from isthmus.types import Floats, Integers
+from isthmus.types import Floats
 
 
 @final
@@ -110,74 +108,3 @@ class StoredRows(Source):
     def __repr__(self) -> str:
         variables = counted(len(self._schema), "variable")
         return f"StoredRows({counted(self.number, 'row')}, {variables})"
-
-
-@final
-class RowStore:
-    """Takes rows batch by batch, and puts them into an order that depends on their values only.
-
-    A database returns rows in any order. Whatever depends on the order of the rows would otherwise
-    differ between two readings of the same table.
-
-    Parameters
-    ----------
-    width
-        Number of columns.
-    folder
-        Where to put the rows: in a file that has no name, so that nobody else can open it and
-        nothing is left behind. ``None`` keeps them in memory.
-    """
-
-    def __init__(self, width: int, folder: str | os.PathLike[str] | None) -> None:
-        self._width = width
-        self._folder = folder
-        self._rows = 0
-        self._batches: list[Floats] = []
-        self._file = None
-        if folder is not None:
-            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by __exit__
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, batch: Floats) -> None:
-        """Add rows."""
-        self._rows += len(batch)
-        if self._file is None:
-            self._batches.append(batch)
-        else:
-            self._file.write(np.ascontiguousarray(batch, dtype=np.float64).data)
-
-    def finish(self) -> tuple[Floats, Integers]:
-        """Return all rows, which cannot be written to, and the position at which each arrived."""
-        arrived = self._arrived()
-        order = canonical_order(arrived)
-        if self._folder is None:
-            values: Floats = arrived[order]
-        else:
-            with tempfile.TemporaryFile(dir=self._folder) as sorted_rows:
-                for rows in chunks(self._rows):
-                    sorted_rows.write(np.ascontiguousarray(arrived[order[rows]]).data)
-                values = self._mapped(sorted_rows)
-        values.flags.writeable = False
-        return values, order
-
-    def _arrived(self) -> Floats:
-        if self._file is not None:
-            return self._mapped(self._file)
-        if len(self._batches) == 1:
-            return self._batches[0]
-        return np.concatenate([np.zeros((0, self._width)), *self._batches])
-
-    def _mapped(self, file: Any) -> Floats:
-        if not self._rows:
-            return np.zeros((0, self._width))
-        file.flush()
-        mapped: Floats = np.memmap(
-            file, dtype=np.float64, mode="r", shape=(self._rows, self._width)
-        )
-        return mapped

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.agreement.policy import Policy
-from isthmus.joint.disclosure.checks import broken_rules
-from isthmus.joint.disclosure.material import ReleaseCandidates
+from isthmus.joint.agreement.variables import Resolutions
+from isthmus.joint.cohorts.candidates import ReleaseCandidates
+from isthmus.joint.cohorts.checks import broken_rules
 from isthmus.types import Floats, Integers
 
 PARTNERS = 500
@@ -25,7 +26,11 @@ ones are merged at once (benchmarks/missing_steps.py)."""
 
 
 def hide_rare_patterns(
-    names: tuple[str, ...], values: Floats, persons: Integers | None, policy: Policy
+    names: tuple[str, ...],
+    values: Floats,
+    persons: Integers | None,
+    policy: Policy,
+    resolutions: Resolutions,
 ) -> Floats:
     """Return the values, with more of them missing: every pattern then keeps the rules.
 
@@ -42,11 +47,13 @@ def hide_rare_patterns(
         The person that each row describes; ``None`` if every row is a person of its own.
     policy
         The rules.
+    resolutions
+        Within how wide an interval each variable was blurred.
     """
     by_name = np.argsort(names)  # the order of columns in a study must not matter
     if (np.diff(by_name) < 0).any():
         hidden = hide_rare_patterns(
-            tuple(names[i] for i in by_name), values[:, by_name], persons, policy
+            tuple(names[i] for i in by_name), values[:, by_name], persons, policy, resolutions
         )
         return hidden[:, np.argsort(by_name)]
     observed, which = np.unique(~np.isnan(values), axis=0, return_inverse=True)
@@ -60,8 +67,8 @@ def hide_rare_patterns(
         smallest = int(np.argmin(np.where(settled | (sizes == 0), np.inf, sizes)))
         if sizes[smallest] >= policy.minimum_cohort:  # there are no more persons than rows
             own = which == smallest
-            material = _material(names, values, own, observed[smallest], persons)
-            if not broken_rules(material, policy):
+            candidates = _candidates(names, values, own, observed[smallest], persons, resolutions)
+            if not broken_rules(candidates, policy):
                 settled[smallest] = True
                 continue
         other, merged = _partner(smallest, observed, sizes)
@@ -78,32 +85,33 @@ def hide_rare_patterns(
     return np.where(observed[which], values, np.nan)
 
 
-def pattern_materials(
-    names: tuple[str, ...], values: Floats, persons: Integers | None
+def pattern_candidates(
+    names: tuple[str, ...], values: Floats, persons: Integers | None, resolutions: Resolutions
 ) -> list[ReleaseCandidates]:
     """Return what could be released about each pattern of missing values that has values."""
     observed, which = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     which = which.reshape(-1)
     return [
-        _material(names, values, which == k, there, persons)
+        _candidates(names, values, which == k, there, persons, resolutions)
         for k, there in enumerate(observed)
         if there.any()
     ]
 
 
-def _material(
+def _candidates(
     names: tuple[str, ...],
     values: Floats,
     own: NDArray[np.bool_],
     there: NDArray[np.bool_],
     persons: Integers | None,
+    resolutions: Resolutions,
 ) -> ReleaseCandidates:
     """Return the rows of one pattern as if they were a table of their own."""
     columns = values[np.ix_(own, there)]
     named = [name for name, known in zip(names, there.tolist(), strict=True) if known]
     codes = None if persons is None else np.unique(persons[own], return_inverse=True)[1].reshape(-1)
     by_name = {name: columns[:, i] for i, name in enumerate(named)}
-    return ReleaseCandidates(by_name, columns, persons=codes)
+    return ReleaseCandidates(by_name, columns, persons=codes, resolutions=resolutions)
 
 
 def _contained(observed: NDArray[np.bool_], which: NDArray[np.intp]) -> NDArray[np.intp]:

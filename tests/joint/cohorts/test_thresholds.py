@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from isthmus.joint import Policy
-from isthmus.joint.disclosure.cells import fewest_in_a_cell
-from isthmus.joint.disclosure.checks import broken_rules, largest_share
-from isthmus.joint.disclosure.material import ReleaseCandidates
+from isthmus.joint.cohorts.candidates import ReleaseCandidates
+from isthmus.joint.cohorts.cells import fewest_in_a_cell
+from isthmus.joint.cohorts.checks import broken_rules, largest_share
 
 LENIENT = Policy(
     minimum_cohort=1,

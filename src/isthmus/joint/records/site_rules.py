@@ -7,16 +7,12 @@ from datetime import datetime, timedelta
 from typing import final
 
 from isthmus.errors import RefusedError
+from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.cells import smallest_cell
-from isthmus.joint.disclosure.checks import broken_rules
-from isthmus.joint.disclosure.denial import Denial, DeniedError
-from isthmus.joint.disclosure.material import ReleaseCandidates
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.records.ledger_writer import LedgerWriter
-from isthmus.statistics import Statistic
 
 YEAR = timedelta(days=365)
 REPETITIONS = 10
@@ -37,6 +33,8 @@ class SiteRules:
         Returns the current time.
     code
         Hash of the installed package.
+    simulated
+        Whether the data are simulated, so that any basis functions may be asked for.
     """
 
     def __init__(
@@ -46,6 +44,8 @@ class SiteRules:
         writer: LedgerWriter,
         clock: Callable[[], datetime],
         code: str,
+        *,
+        simulated: bool = False,
     ) -> None:
         policy.require(study)
         self._study = study
@@ -53,6 +53,7 @@ class SiteRules:
         self._writer = writer
         self._clock = clock
         self._code = code
+        self._simulated = simulated
 
     def _closed(self) -> tuple[Denial, str] | None:
         """Return why the site answers nothing at all, for programs and for people."""
@@ -90,7 +91,7 @@ class SiteRules:
             broken.append(f"the study does not allow requests for {request.name}")
         if request.name not in self._policy.requests:
             broken.append(f"the policy does not allow requests for {request.name}")
-        if self._policy.fixed_windows:
+        if not self._simulated:
             broken += request.window_violations(self._study)
         return broken + request.violations(self._study) + self.limits()
 
@@ -132,15 +133,3 @@ class SiteRules:
         """Return a phrase if the policy does not allow results of so few rows."""
         least = self._policy.minimum_cohort
         return [f"fewer than {least} rows"] if rows < least else []
-
-    def material_violations(self, material: ReleaseCandidates) -> list[str]:
-        """Return a phrase for each rule on data that what the study could release breaks."""
-        return broken_rules(material, self._policy)
-
-    def cohort_violations(self, statistic: Statistic) -> list[str]:
-        """Return a phrase for each rule on cohorts and cells that a site's statistic breaks."""
-        broken = self.row_violations(statistic.n)
-        smallest = smallest_cell(statistic)
-        if smallest is not None and smallest < self._policy.minimum_cell:
-            broken.append(f"a non-empty cell has fewer than {self._policy.minimum_cell} rows")
-        return broken

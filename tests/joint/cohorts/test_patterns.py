@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.joint import Policy
-from isthmus.joint.disclosure import patterns
-from isthmus.joint.disclosure.checks import broken_rules
-from isthmus.joint.disclosure.patterns import hide_rare_patterns, pattern_materials
-from isthmus.joint.disclosure.trace import Trace
-from isthmus.statistics import Schema
+from isthmus.joint.cohorts import patterns
+from isthmus.joint.cohorts.checks import broken_rules
+from isthmus.joint.cohorts.patterns import hide_rare_patterns, pattern_candidates
 from isthmus.types import Floats
 
 
@@ -46,9 +44,9 @@ def test_every_pattern_keeps_the_rules(seed: int, share: float, several: bool) -
     values = rng.standard_t(2, size=(120, 4))
     values[rng.random(values.shape) < share] = np.nan
     persons = rng.integers(0, 60, 120) if several else None
-    hidden = hide_rare_patterns(names(values), values, persons, policy())
-    for material in pattern_materials(names(values), hidden, persons):
-        assert broken_rules(material, policy()) == []
+    hidden = hide_rare_patterns(names(values), values, persons, policy(), {})
+    for candidates in pattern_candidates(names(values), hidden, persons, {}):
+        assert broken_rules(candidates, policy()) == []
     shown = ~np.isnan(hidden)
     np.testing.assert_array_equal(hidden[shown], values[shown])  # no value is new or changed
 
@@ -57,15 +55,15 @@ def test_frequent_patterns_stay_and_rare_ones_join_the_nearest() -> None:
     values = np.random.default_rng(0).normal(size=(203, 3))
     values[100:200, 2] = np.nan
     values[200:203, 1:] = np.nan
-    hidden = hide_rare_patterns(names(values), values, None, policy())
+    hidden = hide_rare_patterns(names(values), values, None, policy(), {})
     np.testing.assert_array_equal(hidden[:200], values[:200])
     assert np.isnan(hidden[200:]).all()
     values[200:203, 1] = 0.5
-    hidden = hide_rare_patterns(names(values), values, None, policy())
+    hidden = hide_rare_patterns(names(values), values, None, policy(), {})
     np.testing.assert_array_equal(hidden, values)
     values[200:203] = [[1.0, 2.0, 3.0]]
     values[:100, 0] = np.nan  # the three rows are the only complete ones, and lose least by x1
-    hidden = hide_rare_patterns(names(values), values, None, policy())
+    hidden = hide_rare_patterns(names(values), values, None, policy(), {})
     assert np.isnan(hidden[200:]).sum(axis=1).tolist() == [1, 1, 1]
 
 
@@ -73,30 +71,14 @@ def test_many_patterns_are_merged_at_once(monkeypatch: pytest.MonkeyPatch) -> No
     rng = np.random.default_rng(0)
     values = rng.normal(size=(1000, 8))
     values[rng.random(values.shape) < 0.2] = np.nan
-    slowly = hide_rare_patterns(names(values), values, None, policy())
+    slowly = hide_rare_patterns(names(values), values, None, policy(), {})
     monkeypatch.setattr(patterns, "FREQUENT", 20)
-    hidden = hide_rare_patterns(names(values), values, None, policy())
-    for material in pattern_materials(names(values), hidden, None):
-        assert broken_rules(material, policy()) == []
+    hidden = hide_rare_patterns(names(values), values, None, policy(), {})
+    for candidates in pattern_candidates(names(values), hidden, None, {}):
+        assert broken_rules(candidates, policy()) == []
     shown = ~np.isnan(hidden)
     np.testing.assert_array_equal(hidden[shown], values[shown])
     assert 0.8 * (~np.isnan(slowly)).sum() < shown.sum() < (~np.isnan(values)).sum()
-
-
-def test_persons_are_compared_before_values_were_hidden() -> None:
-    schema, secret = Schema.continuous(["a", "b"]), b"secret"
-    before = np.random.default_rng(0).normal(size=(50, 2))
-    after = np.concatenate([before, [[1.0, 2.0]]])
-    hidden = after.copy()
-    hidden[:30, 0] = np.nan
-    first = Trace.of(secret, schema, before, None)
-    second = Trace.of(secret, schema, hidden, None, original=after)
-    assert second.persons_apart(first) == 1
-    assert first.persons_apart(second) == 1
-    assert Trace.read(second.to_bytes()).persons_apart(first) == 1
-    same = Trace.of(secret, schema, hidden, None, original=after)
-    assert same.persons_apart(second) == 0
-    assert Trace.of(secret, schema, hidden[:50], None).persons_apart(first) == 30
 
 
 @settings(max_examples=25)
@@ -106,7 +88,7 @@ def test_the_order_of_columns_does_not_matter(seed: int, order: list[int]) -> No
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(150, 4))
     values[rng.random(values.shape) < 0.2] = np.nan
-    hidden = hide_rare_patterns(names(values), values, None, policy())
+    hidden = hide_rare_patterns(names(values), values, None, policy(), {})
     moved = tuple(names(values)[i] for i in order)
-    again = hide_rare_patterns(moved, values[:, order], None, policy())
+    again = hide_rare_patterns(moved, values[:, order], None, policy(), {})
     np.testing.assert_array_equal(again, hidden[:, order])

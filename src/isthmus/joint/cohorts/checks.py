@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from isthmus.joint.agreement.policy import Policy
-from isthmus.joint.disclosure.cells import fewest_in_a_cell
-from isthmus.joint.disclosure.material import ReleaseCandidates, RowsOfColumns
-from isthmus.joint.disclosure.row_hashes import chunks
+from isthmus.joint.cohorts.candidates import ReleaseCandidates, RowsOfColumns
+from isthmus.joint.cohorts.cells import fewest_in_a_cell
+from isthmus.joint.cohorts.row_hashes import chunks
 from isthmus.types import Floats, Integers
 
 RANK = 1e-12
 """Share of the largest singular value below which a direction counts as zero."""
 
 
-def largest_share(material: ReleaseCandidates) -> float:
+def largest_share(candidates: ReleaseCandidates) -> float:
     """Return the largest share that one person has in a sum of squares.
 
     Whoever knows the sums and products of columns knows the sum of squares of every combination of
@@ -26,19 +26,19 @@ def largest_share(material: ReleaseCandidates) -> float:
     largest eigenvalue of their block of the hat matrix. A share of one means that there is a
     combination which is zero for everybody else: the sums contain that person's record.
     """
-    rows, basis = material.rows, _Orthonormal(material.columns)
+    rows, basis = candidates.rows, _Orthonormal(candidates.columns)
     if not rows:
         return 0.0
-    if material.persons is None:
+    if candidates.persons is None:
         parts = (basis.part(some) for some in chunks(rows))
         return max(float((part**2).sum(axis=1).max()) for part in parts) + 1 / rows
     # The sum of the leverages of a person's rows is an upper bound of the eigenvalue.
-    bounds = np.zeros(int(material.persons.max()) + 1)
+    bounds = np.zeros(int(candidates.persons.max()) + 1)
     for some in chunks(rows):
         leverages = (basis.part(some) ** 2).sum(axis=1) + 1 / rows
-        bounds += np.bincount(material.persons[some], leverages, len(bounds))
-    order = np.argsort(material.persons, kind="stable")
-    starts = np.searchsorted(material.persons[order], np.arange(len(bounds) + 1))
+        bounds += np.bincount(candidates.persons[some], leverages, len(bounds))
+    order = np.argsort(candidates.persons, kind="stable")
+    starts = np.searchsorted(candidates.persons[order], np.arange(len(bounds) + 1))
     largest = 0.0
     for person in np.argsort(-bounds, kind="stable"):
         if bounds[person] <= largest:
@@ -87,52 +87,60 @@ class _Orthonormal:
 Rule = Callable[[ReleaseCandidates, Policy], Iterator[str]]
 
 
-def cohort(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+def cohort(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require a minimum number of persons."""
-    if material.count() < policy.minimum_cohort:
+    if candidates.count() < policy.minimum_cohort:
         yield f"fewer than {policy.minimum_cohort} persons"
 
 
-def columns(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+def columns(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require enough rows for the number of released columns."""
-    number = material.columns.shape[1] + material.more_columns
-    if number > policy.columns_per_row * material.rows:
+    number = candidates.columns.shape[1] + candidates.more_columns
+    if number > policy.columns_per_row * candidates.rows:
         yield (
             f"{number} columns or cells would be released, which is more than "
             f"{policy.columns_per_row} per row"
         )
 
 
-def cells(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+def cells(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that nothing released singles out few persons."""
     if policy.minimum_cell == 1:
         return
-    fewest = fewest_in_a_cell(material)
+    fewest = fewest_in_a_cell(candidates)
     if fewest is not None and fewest < policy.minimum_cell:
         yield f"a cell or a value has fewer than {policy.minimum_cell} persons"
 
 
-def dominance(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+def dominance(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that no released sum owes more than a share to one person."""
-    if policy.largest_share == 1.0 or not material.columns.shape[1]:
+    if policy.largest_share == 1.0 or not candidates.columns.shape[1]:
         return
     # A share that equals the limit is allowed; it is computed with rounding errors.
-    if largest_share(material) > policy.largest_share * (1 + 1e-9):
+    if largest_share(candidates) > policy.largest_share * (1 + 1e-9):
         yield f"one person has more than {policy.largest_share:.0%} of a sum of squares"
 
 
-def windows(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
-    """Require a minimum number of persons in the window of every basis."""
-    for name, (low, high) in material.windows.items():
-        values = material.values[name]
-        if material.count((values > low) & (values < high)) < policy.minimum_cohort:
-            yield f"fewer than {policy.minimum_cohort} persons are in the window of a basis"
-            return
+def windows(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+    """Require a minimum number of persons in the window of every basis, and on either side.
+
+    The first function of a basis differs from the variable itself for those outside only.
+    """
+    least, cell = policy.minimum_cohort, policy.minimum_cell
+    inside, beside = [], []
+    for name, (low, high) in candidates.windows.items():
+        values = candidates.values[name]
+        inside.append(candidates.count((values > low) & (values < high)))
+        beside += [candidates.count(values <= low), candidates.count(values >= high)]
+    if any(number < least for number in inside):
+        yield f"fewer than {least} persons are in the window of a basis"
+    if any(0 < number < cell for number in beside):
+        yield f"fewer than {cell} persons are on one side of the window of a basis"
 
 
 RULES: tuple[Rule, ...] = (cohort, columns, cells, dominance, windows)
 
 
-def broken_rules(material: ReleaseCandidates, policy: Policy) -> list[str]:
-    """Return a phrase for each rule on data that the material breaks."""
-    return [phrase for rule in RULES for phrase in rule(material, policy)]
+def broken_rules(candidates: ReleaseCandidates, policy: Policy) -> list[str]:
+    """Return a phrase for each rule on data that the candidates breaks."""
+    return [phrase for rule in RULES for phrase in rule(candidates, policy)]

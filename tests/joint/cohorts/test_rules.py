@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import FormatError
-from isthmus.joint import AskMoments, AskTotals, EnvelopeKind
+from isthmus.joint import AskTotals, EnvelopeKind
 from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.request_catalogue import read_request
@@ -48,14 +48,6 @@ def test_penalties_of_admm_between_their_limits(step: int) -> None:
         else:
             with pytest.raises(FormatError):
                 read_request(data, study)
-
-
-@pytest.mark.parametrize("step", STEPS)
-def test_values_within_bounds(step: int) -> None:
-    site = world(largest=100.0 + step * 1e-9)
-    frame = site.frame(AskMoments(("age",)))
-    assert (site.answer("east", frame)[0] is EnvelopeKind.ADVERT) == (step <= 0)
-    assert site.answer("north", frame)[0] is EnvelopeKind.ADVERT
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -1,0 +1,1 @@
+"""Cohorts: the frozen rows that a site answers from, and the check that is made once."""

@@ -1,0 +1,209 @@
+"""Everything that studies could let leave a cohort, for the check that is made once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.variables import Resolutions, Variables
+from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.expectation import allows_holes
+from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures
+from isthmus.joint.request_catalogue import registered_request
+from isthmus.sources.base import countable
+from isthmus.statistics import Features, Kind, Schema, Variable
+from isthmus.statistics.blocks import planned_sets
+from isthmus.types import Floats, Integers
+
+
+class RowsOfColumns(Protocol):
+    """Columns of numbers of which some rows are read at a time, such as an array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of columns."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return an array of some rows, given by a slice or by their positions."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ReleaseCandidates:
+    """The data behind everything that a study could let leave a site.
+
+    The rules are applied to this once, when a cohort is frozen or opened for a study, and not to
+    single requests.
+
+    Attributes
+    ----------
+    values
+        The values of each variable, row by row; codes for variables that are released level by
+        level.
+    columns
+        The numbers whose sums and products may be released, one row per row of the data. It has no
+        columns if only tables are released.
+    by_level
+        Names of the variables whose levels are released one by one.
+    functions
+        Number of released functions of a variable that is not released by level: one for the
+        variable itself, and one per basis function.
+    tables
+        The tables that may be released, as numbers of persons.
+    windows
+        Lowest and highest value between which the basis functions of a variable vary.
+    more_columns
+        Number of released columns that are not in `columns`: those of another party, whose products
+        with these are released, and cells of tables over columns of both.
+    persons
+        The person that each row describes, as codes from zero; ``None`` if every row is a person
+        of its own.
+    resolutions
+        Within how wide an interval the values of a variable were blurred, if they were.
+    """
+
+    values: Mapping[str, NDArray[Any]]
+    columns: RowsOfColumns
+    by_level: frozenset[str] = frozenset()
+    functions: int = 1
+    tables: Sequence[Integers] = ()
+    windows: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    more_columns: int = 0
+    persons: Integers | None = None
+    resolutions: Resolutions = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.columns.shape[0]
+
+    def count(self, chosen: NDArray[np.bool_] | None = None) -> int:
+        """Return the number of persons, of all rows or of chosen ones."""
+        if self.persons is None:
+            return self.rows if chosen is None else int(chosen.sum())
+        return len(np.unique(self.persons if chosen is None else self.persons[chosen]))
+
+    def tally(self, codes: Integers, cells: int) -> Integers:
+        """Return the number of persons in each cell, given the cell of each row."""
+        if self.persons is None:
+            return np.bincount(codes, minlength=cells)
+        pairs = np.unique(self.persons.astype(np.int64) * cells + codes)
+        return np.bincount(pairs % cells, minlength=cells)
+
+
+def candidates_of(
+    studies: Iterable[Study], variables: Variables, values: Floats, persons: Integers | None
+) -> ReleaseCandidates:
+    """Return the most that the requests of studies could release together, whatever is asked.
+
+    Parameters
+    ----------
+    studies
+        The studies that a cohort is open to.
+    variables, values
+        The variables and rows of the cohort, without missing values.
+    persons
+        The person that each row describes, as codes from zero; ``None`` if each row is a person.
+    """
+    schema, used = variables.schema, set[str]()
+    features: dict[str, Features] = {}
+    tables: dict[tuple[int, ...], Integers] = {}
+    shown = ReleaseCandidates({}, values[:, :0], persons=persons)
+    for study in studies:
+        if _releases_columns(study):
+            used |= set(study.schema.names)
+        if study.features is not None and AskFeatures.name in study.requests:
+            features |= dict(study.features.features)
+        tables |= _tables(study, schema, values, shown)
+    released = [v for v in schema.variables if v.name in used]
+    columns = ReleasedColumns(schema, released, values, features)
+    size = max((own.basis.size for own in features.values()), default=0)
+    windows = {n: own.window for n, own in features.items() if all(map(math.isfinite, own.window))}
+    return ReleaseCandidates(
+        {v.name: values[:, schema.index(v.name)] for v in released},
+        columns,
+        frozenset(v.name for v in released if v.kind is Kind.DISCRETE),
+        1 + size,
+        list(tables.values()),
+        windows,
+        persons=persons,
+        resolutions=variables.resolutions,
+    )
+
+
+def has_patterns(studies: Iterable[Study], values: Floats) -> bool:
+    """Return whether the patterns of missing values are released one by one."""
+    return any(map(allows_holes, studies)) and bool(np.isnan(values).any())
+
+
+def _releases_columns(study: Study) -> bool:
+    classes: list[Any] = [registered_request(name) for name in study.requests]
+    return any(not issubclass(c, SumRequest) or c.releases_columns for c in classes)
+
+
+@final
+class ReleasedColumns:
+    """The columns whose sums and products may be released, computed for some rows at a time.
+
+    These are values, a column of zeros and ones for each level, and basis functions.
+
+    Parameters
+    ----------
+    schema, values
+        The variables and rows of a cohort.
+    released
+        The variables that are released.
+    features
+        The basis functions of each variable that has some.
+    """
+
+    def __init__(
+        self,
+        schema: Schema,
+        released: Sequence[Variable],
+        values: Floats,
+        features: Mapping[str, Features],
+    ) -> None:
+        self._schema = schema
+        self._released = released
+        self._values = values
+        self._features = features
+        self.shape: tuple[int, ...] = len(values), self[slice(0, 0)].shape[1]
+
+    def __getitem__(self, rows: slice | Integers) -> Floats:
+        values = np.asarray(self._values[rows])
+        parts = [np.zeros((len(values), 0))]
+        for variable in self._released:
+            column = values[:, self._schema.index(variable.name)]
+            if variable.kind is Kind.DISCRETE:
+                levels = np.arange(len(variable.levels))
+                parts.append((column[:, None] == levels).astype(np.float64))
+            else:
+                parts.append(column[:, None])
+        for name, own in self._features.items():
+            parts.append(own.evaluate(values[:, self._schema.index(name)]).T)
+        return np.concatenate(parts, axis=1)
+
+
+def _tables(
+    study: Study, schema: Schema, values: Floats, shown: ReleaseCandidates
+) -> dict[tuple[int, ...], Integers]:
+    """Return the planned tables as numbers of persons, by the positions of their variables."""
+    if AskCounts.name not in study.requests or study.plan is None:
+        return {}
+    counted = countable(study.schema, study.plan)
+    tables = {}
+    for positions in planned_sets(counted, study.plan):
+        places = [schema.index(counted.names[i]) for i in positions]
+        cell = np.zeros(len(values), dtype=np.int64)
+        for i, place in zip(positions, places, strict=True):
+            cell = cell * int(counted.cardinalities[i]) + values[:, place].astype(np.int64)
+        codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
+        tables[tuple(sorted(places))] = shown.tally(codes, int(codes.max(initial=-1)) + 1)
+    return tables

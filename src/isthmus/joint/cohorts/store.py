@@ -1,0 +1,420 @@
+"""The cohorts of a site: one folder each, and who is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import FormatError, RefusedError
+from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.protocol_catalogue import known_event
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.variables import Variables
+from isthmus.joint.cohorts.cohort import Certificate, Cohort
+from isthmus.joint.cohorts.row_hashes import Words
+from isthmus.joint.cohorts.successor import successor
+from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.records.private_files import replace_private, sync_folder
+from isthmus.plurals import counted
+from isthmus.sources.tables.persons import person_hashes
+
+FORMAT = "isthmus-cohort/1"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+KEY = 32
+
+
+@final
+@dataclass(frozen=True)
+class CohortRecord:
+    """What ``cohort.toml`` says about a cohort.
+
+    Attributes
+    ----------
+    name
+        Name of its folder.
+    identity
+        The number that ledgers name.
+    frozen
+        When it was frozen.
+    rows, persons
+        How many rows and persons it has.
+    retired
+        Whether its rows were deleted.
+    checksum
+        SHA-256 of the file with the rows.
+    certificate
+        What was checked, without the studies; ``None`` for studies with noise.
+    studies
+        SHA-256 of each study that it is open to. The first one defines the variables.
+    """
+
+    name: str
+    identity: str
+    frozen: datetime
+    rows: int
+    persons: int
+    retired: bool
+    checksum: str
+    certificate: Certificate | None
+    studies: tuple[str, ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> CohortRecord:
+        """Read the file in the folder of a cohort."""
+        top = Reader.parse((folder / "cohort.toml").read_bytes(), "cohort")
+        if top.take("format", str) != FORMAT:
+            top.problems.append(f"format must be {FORMAT!r}")
+        given = top.optional("checked")
+        certificate = None if given is None else _read_certificate(given, top)
+        record = cls(
+            folder.name,
+            top.take("identity", str),
+            top.take("frozen", datetime),
+            top.integer("rows", 0),
+            top.integer("persons", 0),
+            top.take("retired", bool),
+            top.take("checksum", str),
+            certificate,
+            top.strings("studies"),
+        )
+        top.finish()
+        return record
+
+    def write(self, folder: Path) -> None:
+        """Write the file in one step."""
+        keys = {
+            "format": FORMAT,
+            "identity": self.identity,
+            "frozen": self.frozen,
+            "rows": self.rows,
+            "persons": self.persons,
+            "retired": self.retired,
+            "checksum": self.checksum,
+            "studies": list(self.studies),
+        }
+        checked = {}
+        if self.certificate is not None:
+            checked = {
+                "checked": {
+                    "minimum_cohort": self.certificate.minimum_cohort,
+                    "minimum_cell": self.certificate.minimum_cell,
+                    "columns_per_row": float(self.certificate.columns_per_row),
+                    "largest_share": float(self.certificate.largest_share),
+                    "persons": str(self.certificate.persons),
+                }
+            }
+        replace_private(folder / "cohort.toml", document(keys, {}, checked).encode())
+
+
+def _read_certificate(given: Any, top: Reader) -> Certificate:
+    section = Reader(given, "cohort", "checked.", top.problems)
+    certificate = Certificate(
+        section.integer("minimum_cohort", 1),
+        section.integer("minimum_cell", 1),
+        section.take("columns_per_row", float),
+        section.take("largest_share", float),
+        section.convert("persons", Persons) or Persons(),
+    )
+    section.reject_other_keys()
+    return certificate
+
+
+@final
+class CohortStore:
+    """The cohorts in the private folder of a site.
+
+    Each cohort is a folder that only the site's user can read: ``cohort.toml``, ``rows.npy``,
+    ``persons.npy`` and the studies that it is open to. Of a retired cohort only ``cohort.toml`` and
+    ``persons.npy`` are left, with keyed hashes of identifiers, so that nobody is frozen twice.
+
+    Parameters
+    ----------
+    home
+        The private folder of the site.
+    """
+
+    def __init__(self, home: str | os.PathLike[str]) -> None:
+        self._home = Path(home)
+        self._folder = self._home / "cohorts"
+
+    def records(self) -> list[CohortRecord]:
+        """Return all cohorts, the earliest first."""
+        files = self._folder.glob("*/cohort.toml") if self._folder.is_dir() else ()
+        records = (CohortRecord.read(f.parent) for f in files if not f.parent.name.startswith("."))
+        return sorted(records, key=lambda record: (record.frozen, record.name))
+
+    # --- freezing ----------------------------------------------------------------------------
+
+    def freeze(
+        self,
+        study: Study,
+        data: object,
+        policy: Policy,
+        *,
+        name: str = "",
+        other_persons: bool = False,
+    ) -> tuple[str, Cohort]:
+        """Freeze a table for a study, and return the name of the cohort and the cohort.
+
+        Parameters
+        ----------
+        study, data, policy
+            As for `Cohort.freeze`.
+        name
+            Name of the cohort; by default a number.
+        other_persons
+            States that nobody in the table is in an earlier cohort, where the policy names no
+            column that could tell.
+        """
+        name = name or self._next_name()
+        if not NAME.fullmatch(name) or (self._folder / name).exists():
+            raise FormatError(
+                f"{name!r} cannot be the name of a new cohort. Use letters, digits, '-', '_' and "
+                f"'.', and none of {[r.name for r in self.records()]}."
+            )
+        with FolderLock(self._home, "isthmus site freeze"):
+            known = None
+            if study.privacy is None and not policy.persons.not_persons:
+                known = self._known(policy.persons, other_persons=other_persons)
+            cohort = Cohort.freeze(study, data, policy, key=self._key(), known=known)
+            self._save(name, cohort)
+        return name, cohort
+
+    def _known(self, persons: Persons, *, other_persons: bool) -> Words:
+        """Return the persons of all cohorts for exact sums.
+
+        Raises
+        ------
+        RefusedError
+            There is a cohort whose persons cannot be compared with those of a new one.
+        """
+        words, unknown = [np.zeros(0, dtype=np.uint64)], []
+        for record in self.records():
+            if record.certificate is None or record.certificate.persons.not_persons:
+                continue
+            if persons.column and record.certificate.persons == persons:
+                words.append(_load(self._folder / record.name / "persons.npy"))
+            else:
+                unknown.append(record.name)
+        if unknown and not other_persons:
+            raise RefusedError(
+                f"The persons of the cohorts {unknown[:10]} cannot be compared with those of a new "
+                "one, because no common column identifies them. Retire these cohorts if nothing "
+                "was sent from them, use one of them for this study, or state with "
+                "--other-persons that nobody in the table is in any of them."
+            )
+        return np.concatenate(words)
+
+    def open(self, study: Study, policy: Policy, *, name: str = "") -> tuple[str, Cohort]:
+        """Open a cohort for a further study, and return its name and the cohort.
+
+        Parameters
+        ----------
+        study, policy
+            The study, and the policy of the site.
+        name
+            Name of the cohort; by default the last one with the sites and variables of the study.
+        """
+        with FolderLock(self._home, "isthmus site freeze"):
+            reasons = []
+            for record in reversed([r for r in self.records() if not r.retired]):
+                if name and record.name != name:
+                    continue
+                try:
+                    cohort = self._read(record).opened(study, policy)
+                except RefusedError as error:
+                    reasons.append(f"{record.name}: {error}")
+                    continue
+                self._add_study(record, cohort, study)
+                return record.name, cohort
+        raise RefusedError(
+            f"No cohort can be opened for {study.title!r}. {' '.join(reasons) or 'There is none.'} "
+            "Freeze a table with --data FILE."
+        )
+
+    def cohort_of(self, study: Study) -> Cohort:
+        """Return the cohort that was frozen or opened for a study.
+
+        Raises
+        ------
+        RefusedError
+            There is none.
+        """
+        identity = study.identity.hex()
+        for record in reversed(self.records()):
+            if identity in record.studies and not record.retired:
+                return self._read(record)
+        raise RefusedError(
+            f"No cohort is open to {study.title!r}. Freeze the table of the site for it: isthmus "
+            "site freeze HOME STUDY --data FILE."
+        )
+
+    # --- retiring ----------------------------------------------------------------------------
+
+    def retire(
+        self, name: str, policy: Policy, without: Iterable[str] | None = None
+    ) -> tuple[CohortRecord, str, Cohort | None]:
+        """Delete the rows of a cohort, and make a successor of it if some persons are named.
+
+        Parameters
+        ----------
+        name
+            Name of the cohort.
+        policy
+            The policy of the site.
+        without
+            Identifiers of persons who are not in the successor; ``None`` for no successor.
+
+        Returns
+        -------
+        record
+            What is left of the cohort.
+        name, successor
+            The successor, if there is one.
+        """
+        record = next((r for r in self.records() if r.name == name and not r.retired), None)
+        if record is None:
+            known = [r.name for r in self.records() if not r.retired]
+            raise FormatError(f"There is no cohort {name!r}; there are {known}.")
+        with FolderLock(self._home, "isthmus site retire"):
+            new, made = "", None
+            was_sent = self.was_sent(record)
+            if without is not None:
+                leaving = person_hashes((text.strip() for text in without), self._key())
+                made = successor(self._read(record), leaving, policy, was_sent=was_sent)
+                new = self._next_name()
+                self._save(new, made)
+            folder = self._folder / name
+            if was_sent and record.certificate is not None:
+                record = replace(record, retired=True, studies=())
+                record.write(folder)
+                for file in (folder / "rows.npy", *folder.glob("study-*.toml")):
+                    file.unlink(missing_ok=True)
+            else:
+                shutil.rmtree(folder)
+            sync_folder(self._folder)
+        return record, new, made
+
+    def was_sent(self, record: CohortRecord) -> bool:
+        """Return whether the ledger says that something was sent from a cohort."""
+        path = self._home / "ledger.jsonl"
+        return path.exists() and any(
+            entry.get("cohort") == record.identity and known_event(entry["event"]).sends_statistic
+            for entry in FileLedger(path).entries()
+        )
+
+    # --- files -------------------------------------------------------------------------------
+
+    def _next_name(self) -> str:
+        taken = {r.name for r in self.records()}
+        return next(str(k) for k in range(1, len(taken) + 2) if str(k) not in taken)
+
+    def _key(self) -> bytes:
+        """Return the key of the hashes of identifiers, which stays the same."""
+        path = self._folder / "key"
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        if not path.exists():
+            replace_private(path, secrets.token_bytes(KEY))
+        return path.read_bytes()
+
+    def _save(self, name: str, cohort: Cohort) -> None:
+        """Write the folder of a cohort in one step."""
+        assert cohort.values is not None
+        beside = self._folder / ".new"
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(mode=0o700)
+        _save_array(beside / "rows.npy", cohort.values)
+        if cohort.persons is not None:
+            _save_array(beside / "persons.npy", cohort.persons)
+        for study in cohort.studies:
+            replace_private(beside / _study_file(study.identity.hex()), study.text)
+        CohortRecord(
+            name,
+            cohort.identity,
+            datetime.now(UTC).replace(microsecond=0),
+            len(cohort.values),
+            cohort.number_of_persons,
+            retired=False,
+            checksum=_checksum(beside / "rows.npy"),
+            certificate=cohort.certificate,
+            studies=tuple(s.identity.hex() for s in cohort.studies),
+        ).write(beside)
+        beside.rename(self._folder / name)
+        sync_folder(self._folder)
+
+    def _add_study(self, record: CohortRecord, cohort: Cohort, study: Study) -> None:
+        folder, identity = self._folder / record.name, study.identity.hex()
+        replace_private(folder / _study_file(identity), study.text)
+        others = tuple(s for s in record.studies if s != identity)
+        # The first study defines the variables, so that it stays the first.
+        studies = record.studies if identity in record.studies else (*others, identity)
+        replace(record, studies=studies, certificate=cohort.certificate).write(folder)
+
+    def _read(self, record: CohortRecord) -> Cohort:
+        folder = self._folder / record.name
+        if _checksum(folder / "rows.npy") != record.checksum:
+            raise FormatError(
+                f"The rows of the cohort {record.name!r} were changed. Restore the folder "
+                f"{folder} from a backup, or retire the cohort."
+            )
+        values = np.load(folder / "rows.npy", mmap_mode="r", allow_pickle=False)
+        persons = folder / "persons.npy"
+        studies = tuple(Study.read(folder / _study_file(identity)) for identity in record.studies)
+        first, certificate = studies[0], record.certificate
+        return Cohort(
+            record.identity,
+            Variables(first.schema, first.bounds, first.resolutions),
+            frozenset(m.key for m in first.members),
+            values,
+            _load(persons) if persons.exists() else None,
+            None if certificate is None else replace(certificate, studies=studies),
+            studies,
+        )
+
+
+def described(record: CohortRecord, *, was_sent: bool) -> Iterator[str]:
+    """Yield lines about a cohort, for people."""
+    state = "retired" if record.retired else "open"
+    kind = "with noise" if record.certificate is None else "exact sums"
+    size = f"{counted(record.rows, 'row')} of {counted(record.persons, 'person')}"
+    yield f"{record.name}: {state}, for {kind}, {size}, frozen {record.frozen:%Y-%m-%d}"
+    used = "something was sent from it" if was_sent else "nothing was sent from it"
+    yield f"  {used}; open to {counted(len(record.studies), 'study')}; in the ledger as " + (
+        record.identity
+    )
+
+
+def _study_file(identity: str) -> str:
+    return f"study-{identity[:16]}.toml"
+
+
+def _load(path: Path) -> NDArray[Any]:
+    found: NDArray[Any] = np.load(path, allow_pickle=False)
+    return found
+
+
+def _save_array(path: Path, values: NDArray[Any]) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        np.save(file, values, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,1 +1,0 @@
-"""The rules that decide what may leave a site."""
