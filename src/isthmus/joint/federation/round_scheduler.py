@@ -6,7 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Any, TypeVar, final
 
-from isthmus.errors import AbortedError, FederationError
+from isthmus.errors import AbortedError, DataError, FederationError
 from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
@@ -137,11 +137,30 @@ class RoundScheduler:
     def _form(self, request: SumRequest[Any], asked: str) -> None:
         """Send the request until there is a sum, or until waiting is of no use."""
         total, round_ = self._with_waiting(lambda: self._round(request))
+        self._require_plausible(request, total, round_)
         details = {"sum": base64.b64encode(to_bytes(total)).decode()}
         if isinstance(request, StepRequest):
             details["transcript"] = base64.b64encode(round_.transcript).decode()
         sites = list(round_.active)
         self._write(SUM, round_.request.number, request=asked, sites=sites, **details)
+
+    def _require_plausible(
+        self, request: SumRequest[Any], total: LimbArray, round_: Coordinator
+    ) -> None:
+        """Raise `AbortedError` for a sum that makes no sense, which is then not written down.
+
+        Noise can make any sum look strange.
+        """
+        if self._study.privacy is not None:
+            return
+        try:
+            request.require_plausible(total, self._grid)
+        except DataError as error:
+            raise AbortedError(
+                f"The sum of round {round_.request.number} was discarded. {error} One of the sites "
+                f"{list(round_.active)} sent wrong numbers. Ask them which version they run and "
+                "whether their ledgers are in order, and run again."
+            ) from None
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send a result to the sites whose numbers are in it; return those that confirm it."""

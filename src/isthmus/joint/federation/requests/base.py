@@ -72,6 +72,12 @@ class SumRequest(Request, Generic[T]):
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> T:
         """Read the sum over all sites."""
 
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        """Raise `DataError` if tables within the bounds of the study cannot have this sum.
+
+        A site may send any numbers. This finds sums that could not be read, or make no sense.
+        """
+
     @abstractmethod
     def show(self, value: T) -> list[str]:
         """Return a site's contribution in lines for people."""

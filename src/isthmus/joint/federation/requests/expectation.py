@@ -13,7 +13,11 @@ from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.local_source import rows_with_holes
 from isthmus.joint.federation.requests.base import Contribution
-from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
+from isthmus.joint.federation.requests.fixed_point import (
+    LIMBS,
+    FixedPointEncoding,
+    require_count,
+)
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
@@ -194,6 +198,22 @@ class AskExpectation(StepRequest[Any]):
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Any:
         """Return the sum as it is: `ExpectationRun` reads it."""
         return total
+
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        if self.step:
+            return
+        d = len(grid.schema)
+        i, j = np.triu_indices(d)
+        n, *pairs = to_ints(total[: 1 + len(i)])
+        require_count(n, grid.rows * grid.sites)
+        if not all(0 <= count <= n for count in pairs):
+            raise DataError(IMPOSSIBLE)
+        at = 1 + len(i)
+        for k, own in enumerate(_column_grids(grid)):
+            count = 1 + np.flatnonzero((i == k) & (j == k))
+            if pairs[int(count[0]) - 1]:
+                own.require_plausible(np.concatenate([total[count], total[at : at + 2]]))
+            at += 2
 
     def show(self, value: Any) -> list[str]:
         if self.step == 0:

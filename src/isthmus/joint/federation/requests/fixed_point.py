@@ -44,6 +44,8 @@ NUMBERS = 2**22
 CENTRE = 26
 """Binary digits of the centre of the bounds, in units of half of their range."""
 
+IMPOSSIBLE = "The numbers of all sites together are not those of any tables that fit the study."
+
 Objects = NDArray[Any]
 
 
@@ -190,6 +192,28 @@ class FixedPointEncoding:
             square + np.triu(square, 1).T,
         )
 
+    def require_plausible(self, total: LimbArray) -> None:
+        """Raise `DataError` unless rows within the bounds could have these sums and products.
+
+        The products may be left out.
+        """
+        n, *rest = to_ints(total)
+        require_count(n, self.rows * self.sites)
+        # Each site rounds to half a unit, and checks its own numbers with a little room.
+        limit = (n << self.fraction) + (n << (self.fraction - 30)) + self.sites
+        p = self.schema.width
+        room = (2 * self.sites + 2) * n << self.fraction
+        i, j = self.pairs
+        squares = [v for v, own in zip(rest[p:], i == j, strict=False) if own]
+        inside = all(abs(v) <= limit for v in rest)
+        # No variance is negative.
+        spread = (
+            (n * square << self.fraction) >= v**2 - room
+            for v, square in zip(rest, squares, strict=False)
+        )
+        if not (inside and all(spread)):
+            raise DataError(IMPOSSIBLE)
+
     def _offsets(self, shift: NDArray[np.float64], wide: int) -> Objects:
         """Return the distance of a shift from the common one, in fine units."""
         return _objects(
@@ -283,6 +307,22 @@ def _cells_of_subsets(sizes: list[int], chosen: int) -> int:
         for k in range(chosen, 0, -1):
             sums[k] += size * sums[k - 1]
     return sums[chosen]
+
+
+def require_count(n: int, most: int) -> None:
+    """Raise `DataError` unless this is a possible number of rows of all sites."""
+    if not 1 <= n <= most:
+        raise DataError(f"{IMPOSSIBLE} They say that there are {n} rows.")
+
+
+def require_plausible_counts(total: LimbArray, schema: Schema, plan: CountPlan, most: int) -> None:
+    """Raise `DataError` unless these are tables of the same rows."""
+    counts = decode_counts(total, schema, plan)
+    require_count(counts.n, most)
+    for positions in planned_sets(schema, plan):
+        table = counts.table([schema.names[i] for i in positions])
+        if table.min(initial=0) < 0 or table.max(initial=0) > counts.n or table.sum() != counts.n:
+            raise DataError(IMPOSSIBLE)
 
 
 def encode_counts(counts: Counts, rows: int) -> LimbArray:

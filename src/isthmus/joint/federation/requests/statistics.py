@@ -19,6 +19,7 @@ from isthmus.joint.federation.requests.fixed_point import (
     counts_size,
     decode_counts,
     encode_counts,
+    require_plausible_counts,
 )
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.secure_sum.limbs import LimbArray
@@ -65,6 +66,9 @@ class AskMoments(StatisticRequest[Moments]):
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
         return self._grid(grid).decode(total)
+
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        self._grid(grid).require_plausible(total)
 
     def show(self, value: Moments) -> list[str]:
         return show_moments(value)
@@ -119,6 +123,10 @@ class AskCounts(StatisticRequest[Counts]):
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Counts:
         return decode_counts(total, self._schema(grid.schema), self.plan)
+
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        most = grid.rows * grid.sites
+        require_plausible_counts(total, self._schema(grid.schema), self.plan, most)
 
     def show(self, value: Counts) -> list[str]:
         lines = [f"  rows: {value.n}"]
@@ -186,6 +194,9 @@ class AskFeatures(StatisticRequest[Moments]):
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
         return self._grid(grid).decode(total)
 
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        self._grid(grid).require_plausible(total)
+
     def show(self, value: Moments) -> list[str]:
         return show_moments(value)
 
@@ -242,6 +253,9 @@ class AskTotals(StatisticRequest[Moments]):
         padded[: len(total)] = total
         moments = whole.decode(padded, grid)
         return replace(moments, gram=np.zeros_like(moments.gram))
+
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        AskMoments(self.asked).require_plausible(total, grid)
 
     def show(self, value: Moments) -> list[str]:
         sums = value.n * value.mean()

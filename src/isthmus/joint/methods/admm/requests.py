@@ -11,9 +11,14 @@ from typing import Any, ClassVar, Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution
-from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus.joint.federation.requests.fixed_point import (
+    IMPOSSIBLE,
+    FixedPointEncoding,
+    require_count,
+)
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
@@ -95,6 +100,14 @@ class StepOfADMM(StepRequest[Matrix]):
         one = 1 << _fraction(grid)
         numbers = np.array([v / one for v in to_ints(total)])
         return numbers.reshape(self.model(grid.schema).shape)
+
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        if self.step == 0:
+            sites, rows = to_ints(total)
+            require_count(sites, grid.sites)
+            require_count(rows, grid.rows * grid.sites)
+        elif np.abs(self.decode(total, grid)).max(initial=0.0) > grid.sites * 2**PARAMETER_BITS:
+            raise DataError(IMPOSSIBLE)
 
     def show(self, value: Matrix) -> list[str]:
         if self.step == 0:
