@@ -135,9 +135,7 @@ class Sites:
         self.course.take(replace(self.first, step=step).decode(self.last, self.grid))
 
     def restart(self, which: int) -> None:
-        state = MethodState(self.grid)
-        state.restore(self.states[which].to_bytes())
-        self.states[which] = state
+        self.states[which] = MethodState(self.grid, self.states[which].sums)
 
 
 def linear_sites() -> Sites:

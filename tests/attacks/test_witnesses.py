@@ -19,7 +19,6 @@ from isthmus.joint import (
     EnvelopeKind,
     Federation,
     FileLedger,
-    FileSlot,
     InProcess,
     Journal,
     MemoryJournal,
@@ -46,6 +45,7 @@ class Witnessed:
         self.world = Attacked(
             tables, Schema.continuous(NAMES), dict.fromkeys(NAMES, (-9, 9)), requests=requests
         )
+        self.kept = {n: MemoryJournal() for n in SITES}
         self.start()
 
     def path(self, site: str) -> Path:
@@ -55,10 +55,7 @@ class Witnessed:
         world = self.world
         world.ledgers = {n: FileLedger(self.path(n)) for n in SITES}
         world.join()
-        world.sites = {
-            n: c.site(slot=FileSlot(self.folder / f"{n}.slot"))
-            for n, c in world.controllers.items()
-        }
+        world.sites = {n: c.site(journal=self.kept[n]) for n, c in world.controllers.items()}
 
     def cut(self, site: str, lines: int) -> str:
         """Remove lines from the end of a ledger; returns the hash of the first of them."""

@@ -168,9 +168,10 @@ def test_a_dry_run_shows_a_step_of_admm(
     assert run("site", "freeze", home, study, "--data", data) == 0
     assert run("site", "dry-run", home, study) == 0
     said = capsys.readouterr().out
-    assert "The site would send 3 numbers" in said
+    assert "The site would send 2 numbers" in said
+    assert "number of sites and rows" in said
     assert "The site would send 4 numbers" in said
-    assert "sums of age, pressure" in said
+    assert "sums of age" not in said
     assert "products" not in said  # they do not leave
     assert "Up to 40 such steps" in said
     assert run("site", "retire", home, "1") == 0
@@ -190,6 +191,11 @@ def test_a_dry_run_says_what_is_not_installed(
     folder = drafted(VARIABLES, "--method", "admm", "--networks")
     home, study = folder / "east", folder / "study"
     assert run("site", "policy", home, study) == 0
+    policy = home / "policy.toml"
+    assert run("study", "sign", home, study) == ExitCode.REFUSED  # rows are persons
+    assert "neural networks can single out rows" in capsys.readouterr().err
+    policy.write_text(policy.read_text().replace('persons = "rows"', 'persons = "none"'))
+    assert run("study", "sign", home, study) == 0
     monkeypatch.setattr(perceptron, "value_and_gradient", missing)
     data = table(folder / "east.csv")
     assert run("site", "freeze", home, study, "--data", data) == 0

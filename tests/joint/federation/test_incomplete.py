@@ -11,7 +11,7 @@ from tests.attacks.malicious import Attacked
 import isthmus as ist
 from isthmus.errors import AbortedError, DataError, MismatchError
 from isthmus.joint import Federation, InProcess
-from isthmus.joint.records.journal import MemoryJournal, MemorySlot
+from isthmus.joint.records.journal import MemoryJournal
 from isthmus.sources import Missing, Source, as_source
 from isthmus.statistics import Moments, Schema
 
@@ -181,11 +181,11 @@ def test_the_study_bounds_the_number_of_steps() -> None:
 def test_a_run_resumes_after_everybody_was_stopped() -> None:
     sites = {s: panels(900, i) for i, s in enumerate(NAMES)}
     world, journal = consortium(sites), MemoryJournal()
-    slots = {s: MemorySlot() for s in NAMES}
+    kept = {s: MemoryJournal() for s in NAMES}
 
     def run(lost: Any = ()) -> Moments:
         world.join()
-        handlers = {s: c.site(slot=slots[s]).handle for s, c in world.controllers.items()}
+        handlers = {s: c.site(journal=kept[s]).handle for s, c in world.controllers.items()}
         federation = Federation(
             world.study,
             world.signatures,

@@ -1,20 +1,24 @@
-"""What a site keeps between the steps of a method: its state, and the rounds that it follows."""
+"""What a site keeps between the steps of a method: the sums, and the rounds that they are from."""
 
 from __future__ import annotations
 
-import json
+import base64
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from isthmus.errors import IsthmusError, LedgerError
 from isthmus.joint.agreement.identity import Verifier
-from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.base import Contribution, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
-from isthmus.joint.records.journal import MemorySlot, Slot
+from isthmus.joint.records.journal import Journal, MemoryJournal
 from isthmus.joint.secure_sum.envelopes import BrokenEnvelopeError, Refusal, RoundRequest
+from isthmus.joint.secure_sum.limbs import from_bytes, to_bytes
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.secure_sum.transcript import PublicRound, round_of, sum_of
+from isthmus.sources.base import Source
+
+T = TypeVar("T")
 
 
 @final
@@ -22,8 +26,8 @@ from isthmus.joint.secure_sum.transcript import PublicRound, round_of, sum_of
 class _Progress:
     """How far a method is.
 
-    `answered` is the last round in which masked numbers left, and `followed` the round from whose
-    sum the request of that round followed. A round that failed is asked again, with the same
+    `answered` is the last round in which masked numbers left, and `followed` the round whose sum
+    the request of that round followed from. A round that failed is asked again, with the same
     transcript, so that both are needed.
     """
 
@@ -32,24 +36,17 @@ class _Progress:
     followed: PublicRound | None = None
     follows: PublicRound | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        rounds = (self.answered, self.followed)
-        return {
-            "state": self.state.to_bytes().decode("latin-1"),
-            "rounds": [None if r is None else r.to_dict() for r in rounds],
-        }
-
 
 @final
 class MethodMemory:
-    """The states of methods at a site, which survive a restart.
+    """The methods of a study at a site, which survive a restart.
 
     Parameters
     ----------
     terms, grid, verifier
         The sites, the units of the study, and what checks signatures.
-    slot
-        Keeps everything over a restart; in memory by default.
+    journal
+        Keeps the sums and rounds over a restart; in memory by default.
     """
 
     def __init__(
@@ -57,26 +54,27 @@ class MethodMemory:
         terms: Terms,
         grid: FixedPointEncoding,
         verifier: Verifier,
-        slot: Slot | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._terms = terms
         self._grid = grid
         self._verifier = verifier
-        self._slot = MemorySlot() if slot is None else slot
+        self._journal = MemoryJournal() if journal is None else journal
         self._methods: dict[str, _Progress] = {}
-        plain: dict[str, Any] = json.loads(self._slot.read() or b"{}")
-        for name, given in plain.items():
-            rounds = [None if r is None else PublicRound.from_dict(r) for r in given["rounds"]]
-            state = MethodState(grid)
-            state.restore(given["state"].encode("latin-1"))
-            self._methods[name] = _Progress(state, *rounds)
+        for record in self._journal.records():
+            progress = self._progress(record["method"])
+            sums, limbs = progress.state.sums, record["limbs"]
+            del sums[max(record["step"] - 1, 0) :]
+            sums += [from_bytes(base64.b64decode(text), limbs) for text in record["sum"]]
+            rounds = [None if r is None else PublicRound.from_dict(r) for r in record["rounds"]]
+            progress.answered, progress.followed = rounds
 
-    def state_of(self, request: StepRequest[Any]) -> MethodState:
-        """Return the state that the method of a request keeps at this site."""
-        return self._progress(request).state
+    def _progress(self, method: str) -> _Progress:
+        return self._methods.setdefault(method, _Progress(MethodState(self._grid)))
 
-    def _progress(self, request: StepRequest[Any]) -> _Progress:
-        return self._methods.setdefault(request.name, _Progress(MethodState(self._grid)))
+    def contribution(self, request: StepRequest[T], source: Source) -> Contribution[T]:
+        """Compute the contribution of the site to a step."""
+        return self._progress(request.name).state.answer(request, source)
 
     def follow(self, request: SumRequest[Any], transcript: bytes) -> None:
         """Compute the sum that a request follows from, and take it into the state.
@@ -84,7 +82,8 @@ class MethodMemory:
         Raises
         ------
         BrokenEnvelopeError
-            The transcript is not what the sites signed in the round of the previous request.
+            The transcript is not what the sites signed in the round of the previous request, which
+            was for the step before, with the same options.
         """
         before = request.previous if isinstance(request, StepRequest) else None
         if before is None or not transcript:
@@ -92,7 +91,7 @@ class MethodMemory:
                 raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
             return
         assert isinstance(request, StepRequest)
-        progress = self._progress(request)
+        progress = self._progress(request.name)
         asked = RoundRequest(0, before.to_bytes(), before.size(self._grid), before.limbs)
         try:
             number = round_of(transcript)
@@ -107,14 +106,22 @@ class MethodMemory:
         progress.follows = public
 
     def answered(self, request: SumRequest[Any], public: PublicRound) -> None:
-        """Keep the state on disk, and the round in which the site is about to answer."""
+        """Keep the sums on disk, and the round in which the site is about to answer."""
         if not isinstance(request, StepRequest):
             return
-        progress = self._progress(request)
+        progress = self._progress(request.name)
         progress.answered = public
         progress.followed = progress.follows if request.step else None
-        plain = {name: progress.to_dict() for name, progress in self._methods.items()}
+        rounds = (progress.answered, progress.followed)
+        record = {
+            "method": request.name,
+            "step": request.step,
+            "limbs": request.limbs,
+            # Earlier sums are in earlier records.
+            "sum": [base64.b64encode(to_bytes(s)).decode() for s in progress.state.sums[-1:]],
+            "rounds": [None if r is None else r.to_dict() for r in rounds],
+        }
         try:
-            self._slot.write(json.dumps(plain, separators=(",", ":")).encode())
+            self._journal.append(record)
         except LedgerError:
             raise BrokenEnvelopeError(Refusal.LEDGER) from None

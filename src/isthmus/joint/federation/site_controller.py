@@ -31,7 +31,7 @@ from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.noise.answers import NoisyAnswers
 from isthmus.joint.records.events import Event
-from isthmus.joint.records.journal import Slot
+from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
@@ -130,10 +130,10 @@ class SiteController(ReleaseGate):
         self._memory = MethodMemory(self._terms, self._grid, self._verifier)
         self._rules.require_open()
 
-    def site(self, verifier: Verifier | None = None, *, slot: Slot | None = None) -> Site:
+    def site(self, verifier: Verifier | None = None, *, journal: Journal | None = None) -> Site:
         """Join the study: return the site's end of the protocol.
 
-        `slot` keeps the state of the protocol over a restart.
+        `journal` keeps the sums of methods over a restart.
         """
         everyone = [AUTHOR, *(m.name for m in self._study.members)]
         self._study.require(self._signatures, everyone, verifier)
@@ -141,7 +141,7 @@ class SiteController(ReleaseGate):
         problem = None if self._noisy is None else self._noisy.problem()
         if problem is not None:
             raise RefusedError(f"This site cannot take part in {self._study.title!r}: {problem}.")
-        self._memory = MethodMemory(self._terms, self._grid, self._verifier, slot)
+        self._memory = MethodMemory(self._terms, self._grid, self._verifier, journal)
         return Site(self._terms, self._identity, self, verifier=verifier, results=self._results)
 
     def _require_cohort(self) -> None:
@@ -171,7 +171,7 @@ class SiteController(ReleaseGate):
                 contribution = (
                     request.preview(source, self._grid)
                     if dry_run
-                    else self._memory.state_of(request).answer(request, source)
+                    else self._memory.contribution(request, source)
                 )
             if self._noisy is not None:
                 return contribution, np.zeros((0, request.limbs), dtype=np.uint32)

@@ -15,7 +15,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.records.folder_lock import FolderLock
-from isthmus.joint.records.journal import FileSlot
+from isthmus.joint.records.journal import FileJournal
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.secure_sum.envelopes import LARGEST, BrokenEnvelopeError, Refusal, size_of
@@ -59,8 +59,8 @@ class SiteService:
             self.controller = SiteController(
                 study, signatures, identity, cohort, policy, self.ledger, folder=self.state
             )
-            slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
-            self._site = self.controller.site(slot=slot)
+            self._steps = FileJournal(self.state / f"study-{study.identity.hex()[:16]}")
+            self._site = self.controller.site(journal=self._steps)
         except BaseException:
             self._lock.close()
             raise
@@ -93,4 +93,5 @@ class SiteService:
 
     def close(self) -> None:
         """Stop answering."""
+        self._steps.close()
         self._lock.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
@@ -151,7 +150,6 @@ class ExpectationAtSite(SiteSteps[Any]):
 
 
 @final
-@dataclass(frozen=True)
 class AskExpectation(StepRequest[Any]):
     """Request one step of expectation-maximisation of moments.
 
@@ -160,8 +158,6 @@ class AskExpectation(StepRequest[Any]):
     given their values, at the parameters that follow from all sums before.
     """
 
-    asked: tuple[str, ...]
-    step: int
     name: ClassVar[str] = "expectation"
     limbs: ClassVar[int] = LIMBS
     caution: ClassVar[str] = (
@@ -172,9 +168,6 @@ class AskExpectation(StepRequest[Any]):
     @staticmethod
     def steps_allowed(study: Study) -> int:
         return int(study.limits.get(AskExpectation.name, {}).get("steps", STEPS))
-
-    def options(self) -> dict[str, Any]:
-        return {}
 
     def begin(self, source: Source, grid: FixedPointEncoding) -> ExpectationAtSite:
         return ExpectationAtSite(source, grid)

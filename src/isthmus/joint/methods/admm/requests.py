@@ -56,8 +56,6 @@ class StepOfADMM(StepRequest[Matrix]):
         The options of the run.
     """
 
-    asked: tuple[str, ...]
-    step: int
     given: ADMMOptions = ADMMOptions()
     limbs: ClassVar[int] = LIMBS
     caution: ClassVar[str] = CAUTION
