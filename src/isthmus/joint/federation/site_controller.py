@@ -141,7 +141,8 @@ class SiteController(ReleaseGate):
         problem = None if self._noisy is None else self._noisy.problem()
         if problem is not None:
             raise RefusedError(f"This site cannot take part in {self._study.title!r}: {problem}.")
-        self._memory = MethodMemory(self._terms, self._grid, self._verifier, journal)
+        own = self._verifier if verifier is None else verifier
+        self._memory = MethodMemory(self._terms, self._grid, own, journal)
         return Site(self._terms, self._identity, self, verifier=verifier, results=self._results)
 
     def _require_cohort(self) -> None:
