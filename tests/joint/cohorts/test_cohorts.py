@@ -163,7 +163,13 @@ def test_all_studies_of_a_cohort_are_checked_together() -> None:
         )
 
     whole = study_of("whole", schema=schema, bounds=bounds, requests=["totals"])
-    policy = rules(whole, persons=Persons(), columns_per_row=0.33, largest_share=1.0)
+    policy = rules(
+        whole,
+        persons=Persons(),
+        columns_per_row=0.33,
+        largest_share=1.0,
+        requests=("moments", "totals"),
+    )
     with pytest.raises(RefusedError, match="40 columns"):
         Cohort.freeze(whole, table, policy)
     first = part(names[:20])

@@ -79,7 +79,11 @@ def visits(rows: int = 300, seed: int = 0) -> dict[str, Any]:
 
 def frozen(data: object, study: Study | None = None, **rules: Any) -> Cohort:
     study = study_of(privacy=NOISE) if study is None else study
-    return Cohort.freeze(study, data, drafted_policy(study, **({"persons": PATIENTS} | rules)))
+    return Cohort.freeze(
+        study,
+        data,
+        drafted_policy(study, **({"persons": PATIENTS, "maximum_epsilon": 1.0} | rules)),
+    )
 
 
 def in_duckdb(table: dict[str, Any]) -> Any:

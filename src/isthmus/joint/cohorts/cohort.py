@@ -167,8 +167,10 @@ class Cohort:
         Raises
         ------
         RefusedError
-            The rows break a rule of the policy. With noise, none is refused.
+            The policy does not allow the study, or the rows break a rule of the policy. With
+            noise, no rows are refused.
         """
+        policy.require(study)
         schema, persons = study.schema, policy.persons
         column = persons.column
         frozen = freeze_rows(
