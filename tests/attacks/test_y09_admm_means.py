@@ -60,9 +60,10 @@ def test_no_run_depends_on_the_means_of_sites() -> None:
         table["age"] += shift
     plain = seen(data, {})
     for limits in ({}, CENTRES):
-        np.testing.assert_allclose(seen(other, limits), plain, rtol=1e-8, atol=1e-12)
-    other["east"]["age"] *= 1.01  # second moments of sites do show, as documented
-    assert np.abs(seen(other, {}) - plain).max() > 1e-6
+        # Values within one step of the resolution are drawn at random when a cohort is frozen.
+        np.testing.assert_allclose(seen(other, limits), plain, atol=0.005)
+    other["east"]["age"] *= 1.2  # second moments of sites do show, as documented
+    assert np.abs(seen(other, {}) - plain).max() > 0.02
 
 
 def test_no_request_names_a_centre() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskConsensus, Federation, FileLedger, FileSlot, InProcess
+from isthmus.joint import AskConsensus, Federation, FileJournal, FileLedger, InProcess
 from isthmus.joint.agreement.identity import KEY, Agreement, Secret
 from isthmus.joint.secure_sum.envelopes import EnvelopeKind, parse
 from isthmus.joint.secure_sum.round import RoundSecrets
@@ -46,7 +46,7 @@ def test_no_file_of_a_site_contains_a_key_of_a_round(tmp_path: Path) -> None:
         tape: list[bytes] = []
         handlers = {}
         for name, controller in attacked.controllers.items():
-            site = controller.site(slot=FileSlot(homes[name] / "study"))
+            site = controller.site(journal=FileJournal(homes[name] / "study"))
 
             def recorded(message: bytes, handle=site.handle) -> bytes:  # type: ignore[no-untyped-def]
                 answer: bytes = handle(message)
