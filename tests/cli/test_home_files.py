@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.test_site import drafted, run
+from tests.cli.test_site import drafted, run, table
 
 from isthmus.cli import ExitCode
 from isthmus.joint import FileJournal, FileLedger, Identity, verify
@@ -88,6 +88,17 @@ def test_all_studies_are_erased_and_the_ledger_stays(drafted: Callable[..., Path
     }
     assert [path.name for path in (home / "ledger.jsonl.kept").iterdir()] == ["key"]
     assert hashlib.sha256((home / "ledger.jsonl").read_bytes()).digest() == ledger
+
+
+def test_the_rows_of_cohorts_are_erased_with_all_studies(drafted: Callable[..., Path]) -> None:
+    folder = drafted()
+    home, study = folder / "north", folder / "study"
+    assert run("site", "policy", home, study) == 0
+    assert run("site", "freeze", home, study, "--data", table(folder / "table.csv")) == 0
+    assert run("site", "erase", home, "--study", study) == 0
+    assert len([*home.glob("cohorts/*/rows.npy")]) == 1
+    assert run("site", "erase", home, "--all") == 0
+    assert not [*home.glob("cohorts/*/rows.npy")]
 
 
 def test_nothing_is_erased_while_it_is_used(drafted: Callable[..., Path]) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from mmap import mmap
 from typing import Any, final
 
 import pytest
@@ -43,10 +42,10 @@ class CountedReads(Ledger):
         self.reads += len(found)
         return iter(found)
 
-    def keep(self, data: bytes | Iterable[bytes]) -> str:
+    def keep(self, data: bytes) -> str:
         return self._inner.keep(data)
 
-    def kept(self, name: str) -> bytes | mmap | None:
+    def kept(self, name: str) -> bytes | None:
         return self._inner.kept(name)
 
     def secret(self) -> bytes:

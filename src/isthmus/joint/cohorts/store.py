@@ -314,7 +314,7 @@ class CohortStore:
         path = self._home / "ledger.jsonl"
         return path.exists() and any(
             entry.get("cohort") == record.identity and known_event(entry["event"]).sends_statistic
-            for entry in FileLedger(path).entries()
+            for entry in FileLedger(path).read()
         )
 
     # --- files -------------------------------------------------------------------------------

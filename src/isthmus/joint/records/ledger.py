@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, final
 
@@ -33,7 +32,6 @@ from isthmus.joint.records.ledger_entries import (
 from isthmus.joint.records.private_files import (
     append_bytes,
     replace_private,
-    sync_folder,
     write_private,
     writing,
 )
@@ -85,11 +83,11 @@ class Ledger(ABC):
         """Read the entries one by one, oldest first, from a position on."""
 
     @abstractmethod
-    def keep(self, data: bytes | Iterable[bytes]) -> str:
-        """Keep bytes that an entry refers to, whole or in pieces, and return their hash."""
+    def keep(self, data: bytes) -> str:
+        """Keep bytes that an entry refers to, and return their hash."""
 
     @abstractmethod
-    def kept(self, name: str) -> bytes | mmap | None:
+    def kept(self, name: str) -> bytes | None:
         """Return the bytes of this hash; ``None`` if they are lost or were changed."""
 
     @abstractmethod
@@ -121,13 +119,12 @@ class MemoryLedger(Ledger):
     def read(self, start: int = 0) -> Iterator[Entry]:
         return iter(self._entries[start:])
 
-    def keep(self, data: bytes | Iterable[bytes]) -> str:
-        whole = b"".join(_pieces(data))
-        name = hashlib.sha256(whole).hexdigest()
-        self._kept[name] = whole
+    def keep(self, data: bytes) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        self._kept[name] = data
         return name
 
-    def kept(self, name: str) -> bytes | mmap | None:
+    def kept(self, name: str) -> bytes | None:
         return self._kept.get(name)
 
     def secret(self) -> bytes:
@@ -213,15 +210,12 @@ class FileLedger(Ledger):
     def _folder(self) -> Path:
         return self._path.with_name(self._path.name + ".kept")
 
-    def keep(self, data: bytes | Iterable[bytes]) -> str:
-        return self._write(None, data)
+    def keep(self, data: bytes) -> str:
+        return self._write(hashlib.sha256(data).hexdigest(), data)
 
-    def kept(self, name: str) -> bytes | mmap | None:
+    def kept(self, name: str) -> bytes | None:
         path = self._folder / name
-        if not path.exists() or not path.stat().st_size:
-            return None
-        with path.open("rb") as file:
-            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        data = path.read_bytes() if path.exists() else b""
         return data if hashlib.sha256(data).hexdigest() == name else None
 
     def secret(self) -> bytes:
@@ -230,26 +224,11 @@ class FileLedger(Ledger):
             self._write("key", secrets.token_bytes(SECRET))
         return path.read_bytes()
 
-    def _write(self, name: str | None, data: bytes | Iterable[bytes]) -> str:
-        """Write a file in one step, and return its name, by default the hash of its content."""
+    def _write(self, name: str, data: bytes) -> str:
         with writing(self._folder):
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            beside, content = self._folder / "new", hashlib.sha256()
-            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                for piece in _pieces(data):
-                    content.update(piece)
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            name = content.hexdigest() if name is None else name
-            beside.replace(self._folder / name)
-            sync_folder(self._folder)
-            return name
-
-
-def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    return (data,) if isinstance(data, bytes) else data
+            replace_private(self._folder / name, data)
+        return name
 
 
 def repair(path: str | os.PathLike[str], identity: Identity, *, heads: Iterable[str] = ()) -> int:

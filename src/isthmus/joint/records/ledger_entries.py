@@ -19,7 +19,7 @@ START = "0" * 64
 """The hash before the first entry, which is the head of an empty ledger."""
 
 LONGEST_ENTRY = 2**20
-"""Maximum number of bytes of an entry: more than those of a study with 10,000 variables need."""
+"""Maximum number of bytes of an entry: more than one about a sum over 1,000 sites has."""
 
 Entry: TypeAlias = Mapping[str, Any]
 
@@ -50,7 +50,7 @@ def chained(
     if len(canonical(entry)) > LONGEST_ENTRY:
         raise LedgerError(
             f"An entry of the ledger would have more than {LONGEST_ENTRY:,} bytes, so nothing is "
-            "sent. Draft a study with fewer variables."
+            "sent. Draft a study with fewer sites."
         )
     return entry
 

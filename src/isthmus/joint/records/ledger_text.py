@@ -26,7 +26,7 @@ CUT = {
 def readable(entries: Iterable[Entry]) -> str:
     """Return one line per entry, for people; values that only programs need are shortened."""
     hidden = {"format", "number", "time", "event", "previous", "hash"}
-    hidden |= {"signer", "signature", "heads", "seen", "variables", "organisations", "keys"}
+    hidden |= {"signer", "signature", "heads", "seen", "head_signatures", "keys"}
     lines = []
     for e in entries:
         rest = ", ".join(f"{k}: {_short(k, v)}" for k, v in e.items() if k not in hidden)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from mmap import mmap
 from typing import Any, final
 
 from isthmus.errors import LedgerError
@@ -74,8 +73,6 @@ class Sent:
         How the numbers are protected.
     fingerprint
         The cohort that the statistic was computed from, or a keyed fingerprint of the data.
-    variables
-        The variables of the site that it was computed from; by default all of the study.
     noise
         The answer, if it has noise.
     party, columns
@@ -86,7 +83,6 @@ class Sent:
     size: int | None
     form: str
     fingerprint: str
-    variables: tuple[str, ...] | None = None
     noise: NoisyAnswer | None = None
     party: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -193,7 +189,7 @@ class LedgerWriter:
         known = self._all.columns.get(party, {})
         return [name for name, own in columns.items() if known.get(name, {own}) != {own}]
 
-    def keep(self, data: bytes | Iterable[bytes]) -> str:
+    def keep(self, data: bytes) -> str:
         """Keep an answer with noise before it is released."""
         try:
             return self._ledger.keep(data)
@@ -210,7 +206,7 @@ class LedgerWriter:
         self._update()
         return Spending.of(self._own.noisy).total
 
-    def noisy_answer(self, question: str) -> bytes | mmap | None:
+    def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.
 
         Raises
@@ -283,14 +279,9 @@ class LedgerWriter:
             if sent.noise is not None:
                 details |= {"asked": sent.noise.question, "rho": sent.noise.rho}
                 details["answer"] = sent.noise.kept
-        if sent is not None or parties is not None:
-            own = None if sent is None else sent.variables
-            details["variables"] = list(self._study.schema.names if own is None else own)
         if parties is not None:
             details["sites"] = self._allowed_names(parties)
-            members = self._study.members
-            details["organisations"] = [members[i].organisation for i in sorted(parties)]
-            details["keys"] = [members[i].key.hex() for i in sorted(parties)]
+            details["keys"] = [self._study.members[i].key.hex() for i in sorted(parties)]
         given = {
             "heads": {key: head[:HASH] for key, head in (heads or {}).items()},
             "seen": {key: head[:HASH] for key, head in (seen or {}).items()},

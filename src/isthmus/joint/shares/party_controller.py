@@ -206,7 +206,7 @@ class PartyController:
             raise self._refusal(Denial.POLICY, run.number, text)
         table = self._brought
         rows = len(table.hashes)
-        sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint, variables=self._own_columns)
+        sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint)
         what = f"{self._request}; identifiers of {rows} people: {self._knowing()}"
         self._write(ALIGNING, run.number, request=self._request, sent=sent, what=what)
         self._journal.open(run.number)
@@ -276,7 +276,6 @@ class PartyController:
             None,
             FORM_OF_COLUMNS,
             table.fingerprint,
-            self._own_columns,
             party=self._other_owner,
             columns=prints,
         )
@@ -287,10 +286,6 @@ class PartyController:
     def _brought(self) -> PartyTable:
         assert self._table is not None
         return self._table
-
-    @property
-    def _own_columns(self) -> tuple[str, ...]:
-        return self._terms.holding(self.name).columns
 
     def record_revealing(self, run: NextRun, decision: str) -> None:
         """Write that a value is about to be opened to both parties."""
