@@ -1,4 +1,4 @@
-"""State that survives a crash: the slot of a site, and the journal of a coordinator.
+"""State that survives a crash: the slot of a party, and the journal of a coordinator or a site.
 
 The ledger records what left a site; the journal records where to resume. Both are synchronised to
 disk before anything is sent.
