@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
 os.environ["PYTHONPATH"] = str(ROOT / "src")
 
-SEARCH = "ADMM(rounds=40, tolerance=0.0)"
+SEARCH = "ADMM(rounds=20, tolerance=0.0)"
 PATIENCE = 600.0
 """Seconds after which a run that was left alone must have ended."""
 
@@ -49,7 +49,7 @@ def main(kills: int, seed: int = 1) -> None:
                 world.start(name)
             lead()
             while sum(done.values()) < kills:
-                time.sleep(rng.uniform(0.5, 5.0))
+                time.sleep(rng.uniform(0.2, 3.0))
                 if world.processes["coordinator"].poll() is None:
                     who = rng.choice(["coordinator", *world.names])
                     os.killpg(world.processes[who].pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 """Wall time of ADMM over gRPC, with real sites as processes; of any tree of this package.
 
     python benchmarks/rounds.py            # this tree
-    python benchmarks/rounds.py OTHER      # another one, for instance a checkout of an earlier commit
+    python benchmarks/rounds.py OTHER      # another one, such as an earlier commit
     python benchmarks/rounds.py OTHER 40   # each connection through a relay that adds 40 ms
 
 Three sites on this machine, three variables, no early stop. Times are per step of ADMM; compare two
@@ -88,8 +88,8 @@ def main() -> None:
             fields = text.rpartition(")")[2].split()
             sites += (int(fields[11]) + int(fields[12])) / ticks
         print(
-            f"{TREE.name}: {1000 * wall / STEPS:.1f} ms per step, {1000 * spent / STEPS:.1f} ms CPU "
-            f"of the coordinator, {sites:.1f} s CPU of all sites with their start"
+            f"{TREE.name}: {1000 * wall / STEPS:.1f} ms per step, {1000 * spent / STEPS:.1f} ms of "
+            f"CPU of this process, {sites:.1f} s of CPU of all sites with their start"
         )
 
 

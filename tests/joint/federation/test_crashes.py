@@ -106,6 +106,8 @@ class Deadly(Transport):
             if killed:
                 self._world.start(name)
                 answers.pop(name, None)
+            if killed and self._after:  # a carrier delivers again what was not answered
+                answers[name] = self._world.handlers[name](frame)
             # The coordinator dies when one or all sites have got its message.
             last = len(outgoing) - 1 if self._after else 0
             if now and self._who == "coordinator" and count == last:

@@ -26,6 +26,9 @@ T = TypeVar("T")
 RESTART, ACTIVE, SUM = "restart", "active", "sum"
 """Records of the journal: sums are discarded; sites are asked to unmask; there is a sum."""
 
+ATTEMPTS = 100
+"""How often a round is repeated at most because sites fail in it, before the run is aborted."""
+
 OTHER_OPTIONS = (
     "A run can only be resumed with the same method and the same options. To use others, start "
     "again with --restart: the sites are then asked again, which uses up rounds of the study."
@@ -180,12 +183,13 @@ class RoundScheduler:
 
     def _with_waiting(self, attempt: Callable[[], T]) -> T:
         """Start a new round when silent sites are back."""
-        while True:
+        for _ in range(ATTEMPTS):
             try:
                 return attempt()
             except AbortedError as error:
                 if not error.silent or not self._transport.wait(error.silent):
                     raise
+        return attempt()
 
     def _round(self, request: SumRequest[Any]) -> tuple[LimbArray, Coordinator]:
         """Run one round."""

@@ -184,10 +184,10 @@ class Coordinator:
 
     def _aborted(self, answered: frozenset[int], awaits: EnvelopeKind) -> AbortedError:
         missing = self._names(self._state.asked - answered)
-        # A site that does not know the round any more was started again in between.
-        lost = Refusal.REPLAY if awaits is not EnvelopeKind.ADVERT else None
         said = {n: self.refusals[n] for n in missing if n in self.refusals}
-        silent = tuple(n for n in missing if said.get(n, lost) is lost)
+        # A site that was started again does not know the round any more, or has opened it already.
+        refused = {n: why for n, why in said.items() if why is not Refusal.REPLAY}
+        silent = tuple(n for n in missing if n not in said)
         needed = (
             f"{self._terms.threshold} sites of {self._terms.organisations} organisations are "
             "required"
@@ -198,10 +198,10 @@ class Coordinator:
         return AbortedError(
             f"Round {self.request.number} was aborted while waiting for {AWAITED[awaits]}: "
             f"{len(answered)} sites answered, {needed}. Silent: {list(silent)}. Refused: "
-            f"{ {n: w.name.lower() for n, w in said.items() if n not in silent} }. No sum was "
+            f"{ {n: why.name.lower() for n, why in said.items()} }. No sum was "
             "formed; run again when the sites are available. The ledger of a site that refused "
             "says why.",
-            silent=silent,
+            silent=() if refused else missing,  # else waiting would not help
         )
 
     def _names(self, positions: Iterable[int]) -> tuple[str, ...]:
