@@ -18,7 +18,6 @@ from isthmus.joint import (
     Federation,
     FileJournal,
     FileLedger,
-    FileSlot,
     SiteController,
     Transport,
     verify,
@@ -50,6 +49,7 @@ class World:
         self.folder, self.attacked, self.method = folder, attacked, method
         self.names = list(attacked.tables)
         self.handlers: dict[str, Handler] = {}
+        self.journals: dict[str, FileJournal] = {}
         for name in self.names:
             self.start(name)
 
@@ -64,8 +64,10 @@ class World:
             world.policy(),
             ledger,
         )
-        slot = FileSlot(self.folder / f"{name}.slot")
-        self.handlers[name] = controller.site(world.verifier, slot=slot).handle
+        if name in self.journals:
+            self.journals[name].close()
+        self.journals[name] = journal = FileJournal(self.folder / f"{name}.steps")
+        self.handlers[name] = controller.site(world.verifier, journal=journal).handle
 
     def run(self, transport: Transport) -> list[bytes]:
         """All sums of a run, from a coordinator that has just started."""
