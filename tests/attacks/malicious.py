@@ -86,12 +86,15 @@ class Attacked:
         members: Mapping[str, str] | None = None,
         apart: bool = False,
         blurred: bool = True,
+        protected: bool = True,
         **changes: Any,
     ) -> None:
         """Freeze the tables and let the sites join.
 
         With `apart`, the sites have the keys of the earlier world, and know nothing of it. Without
-        `blurred`, values are frozen as they are, for tests of exact arithmetic.
+        `blurred`, values are frozen as they are, for tests of exact arithmetic. Without
+        `protected`, sites answer from their tables like those of a simulation, and have forgotten
+        the earlier world: the attack must then work.
         """
         names = list(tables)
         self.tables = tables
@@ -104,9 +107,11 @@ class Attacked:
             self.ledgers |= {n: x for n, x in earlier.ledgers.items() if n in names}
             self.boss, self.author = earlier.boss, earlier.author
         known = None if apart else earlier
-        self._folder = _Folder() if known is None else known._folder
-        self._before = {} if known is None else known.frozen
-        self._blurred = blurred
+        self._folder: _Folder = _Folder() if known is None else known._folder
+        self._before: dict[str, object] = {} if known is None else known.frozen
+        self._blurred, self._protected = blurred, protected
+        if not protected:
+            self.ledgers = {n: MemoryLedger() for n in names}
         owners = {n: f"{n} hospital" for n in names} | dict(members or {})
         terms: dict[str, Any] = {
             "purpose": "to learn a network",
@@ -143,6 +148,8 @@ class Attacked:
     def cohort(self, site: str) -> Cohort:
         """The cohort of a site: of the study before if the table is the same, or a new one."""
         store, table = self.store(site), self.tables[site]
+        if not self._protected:
+            return Cohort.simulated(table, self.study)
         known = self.cohorts[site].studies if site in self.cohorts else ()
         if all(study.identity != self.study.identity for study in known):
             if known or self._before.get(site) is table:

@@ -221,7 +221,10 @@ def test_a_cohort_is_read_as_it_was_frozen(tmp_path: Path) -> None:
     again = CohortStore(tmp_path).cohort_of(study)
     assert again.identity == cohort.identity
     assert again.values is not None
+    assert cohort.values is not None
     assert np.array_equal(again.values, cohort.values)
+    assert again.persons is not None
+    assert cohort.persons is not None
     assert np.array_equal(again.persons, cohort.persons)
     assert again.certificate == cohort.certificate
     assert again.problems(study, rules(study)) == []

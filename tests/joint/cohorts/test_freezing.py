@@ -118,11 +118,11 @@ def test_the_order_of_rows_in_a_table_does_not_matter(where: str) -> None:
     assert two.persons is not None
     assert np.array_equal(one.values, two.values)
     assert one.number_of_persons == 100
-    kept = [
-        c.values[first_rows(p, 2)]
-        for c in (one, two)
-        if (p := c.rows_of(study).persons) is not None
-    ]
+    kept = []
+    for rows in (one.rows_of(study), two.rows_of(study)):
+        assert rows.values is not None
+        assert rows.persons is not None
+        kept.append(rows.values[first_rows(rows.persons, 2)])
     assert len(kept[0]) == 200
     assert np.array_equal(kept[0], kept[1])
 
