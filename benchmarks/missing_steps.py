@@ -19,7 +19,7 @@ import numpy as np
 import isthmus as ist
 from isthmus import simulate
 from isthmus.joint import Policy
-from isthmus.joint.disclosure.patterns import hide_rare_patterns
+from isthmus.joint.cohorts.patterns import hide_rare_patterns
 from isthmus.statistics.expectation import Estimated, estimate_moments
 from isthmus.statistics.patterns import PatternRows
 
@@ -65,7 +65,7 @@ def used(n: int, d: int, share: float) -> str:
     values = rng.normal(size=(n, d))
     values[rng.random(values.shape) < share] = np.nan
     begin = time.process_time()
-    hidden = hide_rare_patterns(tuple(map(str, range(d))), values, None, POLICY)
+    hidden = hide_rare_patterns(tuple(map(str, range(d))), values, None, POLICY, {})
     seconds = time.process_time() - begin
     there, kept = ~np.isnan(values), ~np.isnan(hidden)
     shares = f"{there.mean():.1%} | {kept.mean():.1%} | {there.all(axis=1).mean():.1%}"

@@ -26,6 +26,7 @@ import numpy as np
 from isthmus.graphs import Knowledge
 from isthmus.joint import (
     ADMM,
+    Cohort,
     Federation,
     FileLedger,
     Identity,
@@ -236,7 +237,7 @@ def main() -> None:
                 study,
                 signatures,
                 keys[site],
-                data,
+                Cohort.freeze(study, data, policy_of(study, folder)),
                 policy_of(study, folder),
                 FileLedger(folder / f"{site}.jsonl"),
             )

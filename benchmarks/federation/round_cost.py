@@ -30,6 +30,7 @@ from isthmus.joint import (
     Signature,
     Study,
 )
+from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.transport.base import Timeouts
 from isthmus.joint.transport.certificates import Authority, node_key, write_private
@@ -205,7 +206,8 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Si
     hosts = {}
     for name, key in keys.items():
         table = dict(zip(names, rng.normal(size=(200, D)).T, strict=True))
-        hosts[name] = SiteService(folder / name, study, signatures, key, table, policy)
+        cohort = Cohort.freeze(study, table, policy)
+        hosts[name] = SiteService(folder / name, study, signatures, key, cohort, policy)
     return study, signatures, boss, hosts
 
 

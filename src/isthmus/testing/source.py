@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.sources import Frame, Source
+from isthmus.sources import Source
 from isthmus.statistics import CountPlan, Counts, Kind, Moments
 
 
-def check_source(source: Source, frame: Frame) -> None:
+def check_source(source: Source, frame: Source) -> None:
     """Check that a source returns the same statistics as a `Frame` of the same rows.
 
     Schemas and counts must be equal. Moments must agree to 1e-10, relative to the standard

@@ -132,6 +132,14 @@ def test_minimum_cohort_in_a_window(step: int) -> None:
     assert is_allowed(found, minimum_cohort=50) == (step >= 0)
 
 
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_minimum_cell_beside_a_window(step: int, side: float) -> None:
+    column = side * np.concatenate([np.linspace(0, 2, 200), np.linspace(4, 5, 5 + step)])
+    found = material(column[:, None], windows={"x0": (-3.0, 3.0)})
+    assert is_allowed(found, minimum_cell=5) == (step >= 0)
+
+
 # --- laws --------------------------------------------------------------------------------------
 
 
