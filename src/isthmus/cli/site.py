@@ -198,6 +198,7 @@ def planned(study: Any) -> list[Any]:
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.agreement.signatures import AUTHOR
     from isthmus.joint.cohorts.store import CohortStore
     from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.site_service import SiteService
@@ -205,6 +206,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
 
     folder, home, carrier = Folder(options.study), options.home, carrier_named(options.carrier)
     study = folder.study()
+    study.require(folder.signatures(), [AUTHOR])
     site = SiteService(
         home,
         study,
