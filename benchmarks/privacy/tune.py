@@ -1,6 +1,6 @@
 """Choose the constants with which noisy statistics become valid ones, on random networks.
 
-    python benchmarks/privacy/tune.py [--only gaussian] [--seeds 1]
+    python benchmarks/privacy/tune.py [--seeds 1]
 
 Accuracy: for every noisy sum, all candidates are tried on the same noise. The best one has the
 smallest mean of SHD divided by the number of true edges, over all networks, numbers of rows and ε.
@@ -28,14 +28,12 @@ from collections import defaultdict
 import numpy as np
 from problems import GRID, ROOT, ROWS, TUNING, noisy_total, without_noise
 
-from isthmus.joint.noise import counts, moments
+from isthmus.joint.noise import counts
 
-MODULES = {"gaussian": moments, "tables": counts}
+MODULES = {"tables": counts}
 CANDIDATES = {
-    "gaussian": {"FLOOR": (0.5, 1.0, 2.0), "QUANTILE": (0.25, 0.5, 0.75)},
     "tables": {"RARE": (0.3, 1.0, 3.0), "QUANTILE": (0.75, 0.9, 1.0)},
 }
-POWERS = (0.0, 1.0, 2.0, 3.0)
 FACTORS = (1, 3, 10, 30)
 EPSILONS = (0.5, 2.0, 10.0)
 SHARES = (0.01, 0.03, 0.1, 0.3, 0.6)
@@ -53,16 +51,6 @@ def settings(kind):
         vars(module).update(chosen)
         yield ", ".join(f"{n} = {v:g}" for n, v in chosen.items()), chosen == own
     vars(module).update(own)
-
-
-def worths(release, total, scale):
-    """The number of rows that the statistics are worth, by the power of what is visible."""
-    own, found = moments.POWER, {}
-    for power in POWERS:
-        moments.POWER = power
-        found[power] = release.estimate(total, scale).worth
-    moments.POWER = own
-    return found
 
 
 def runs_of(name, seeds):
@@ -83,18 +71,16 @@ def runs_of(name, seeds):
                 shd, _ = problem.shd(release.estimate(total, scale).statistic)
                 run = {"kind": kind, "candidate": candidate, "error": shd / edges, "own": is_own}
                 if is_own:
-                    worth = worths(release, total, scale)
-                    read = {
-                        p: np.interp(math.log(w), np.log(GRID), exact) for p, w in worth.items()
-                    }
-                    run["bias"] = {p: (shd - predicted) / edges for p, predicted in read.items()}
-                    least = {f: math.log(worth[moments.POWER] / f) for f in FACTORS}
+                    worth = release.estimate(total, scale).worth
+                    read = np.interp(math.log(worth), np.log(GRID), exact)
+                    run["bias"] = (shd - read) / edges
                     run["covered"] = {
-                        f: shd <= np.interp(x, np.log(GRID), exact) for f, x in least.items()
+                        f: shd <= np.interp(math.log(worth / f), np.log(GRID), exact)
+                        for f in FACTORS
                     }
                     run["lost"] = (shd - exact[GRID.index(n)]) / edges
-                    run["share"] = worth[moments.POWER] / n
-                    run["per variable"] = worth[moments.POWER] / len(problem.schema)
+                    run["share"] = worth / n
+                    run["per variable"] = worth / len(problem.schema)
                 yield run
             vars(release).pop("valid_tables", None)
 
@@ -110,13 +96,9 @@ def render(runs):
         ranked = sorted(errors, key=lambda c, e=errors: np.mean(e[c]))
         text += [f"| {c} | {np.mean(errors[c]):.3f} |" for c in ranked]
         mine = [r for r in runs if r["kind"] == kind and r["own"]]
-        powers = POWERS if kind == "gaussian" else (moments.POWER,)
-        text += ["", "| POWER | SHD − predicted, / true edges: mean | mean absolute |"]
-        text.append("| --- " * 3 + "|")
-        for power in powers:
-            bias = np.array([r["bias"][power] for r in mine])
-            label = f"{power:g}" if kind == "gaussian" else "–"
-            text.append(f"| {label} | {bias.mean():+.3f} | {np.abs(bias).mean():.3f} |")
+        bias = np.array([r["bias"] for r in mine])
+        text += ["", "| SHD − predicted, / true edges: mean | mean absolute |", "| --- | --- |"]
+        text.append(f"| {bias.mean():+.3f} | {np.abs(bias).mean():.3f} |")
     mine = [r for r in runs if r["own"]]
     text += ["", "## SHD at most that of a fraction of the rows", ""]
     text += ["| fraction | runs |", "| --- | --- |"]

@@ -25,6 +25,9 @@ from isthmus.joint.agreement.policy import UNLIMITED
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.joint.noise.spending import Spending
+from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SHARES, SURVEY
+from isthmus.joint.records.ledger_writer import Sent
+from isthmus.joint.secure_sum import protocol
 from isthmus.statistics import Kind, Schema, Variable
 
 pytest.importorskip("opendp")
@@ -36,7 +39,7 @@ def test_the_same_columns_in_another_order_are_not_another_question(tmp_path: Pa
     federation = group.federation()
     first = federation.moments()
     with pytest.raises(AbortedError):
-        federation.ask(AskMoments(SCHEMA.names[::-1]))
+        federation.ask(AskMoments(SCHEMA.names[::-1], SURVEY))
     assert group.why("north") == ["policy"]
     assert federation.moments(SCHEMA.names[::-1]) == first.select(SCHEMA.names[::-1])
     assert len(Spending.of(group.ledgers["north"].entries()).costs) == 1
@@ -71,9 +74,9 @@ def test_the_same_question_in_another_study_is_paid_for_again(
     assert second.why("north") == ["policy"]
     for name in NAMES:
         second.policies[name] = replace(second.policies[name], maximum_epsilon=1.5)
-    second.federation(first_round=2).moments()
+    second.federation(first_round=50).moments()
     spent = Spending.of(group.ledgers["north"].entries())
-    assert list(spent.costs.values()) == [privacy.rho] * 2
+    assert list(spent.costs.values()) == pytest.approx([privacy.rho] * 2)
     assert 1.0 < epsilon_of(spent.total, 1e-6) <= 1.5
 
 
@@ -92,7 +95,7 @@ def test_a_budget_is_not_brought_back_by_deleting_the_ledger(tmp_path: Path) -> 
     (tmp_path / "north.jsonl").unlink()
     group.ledgers = {n: FileLedger(tmp_path / f"{n}.jsonl") for n in NAMES}
     with pytest.raises(AbortedError):
-        group.federation(first_round=2).moments()
+        group.federation(first_round=20).moments()
     assert group.why("north")[-1] == "witness"
     assert "sent" not in group.events("north")
 
@@ -101,7 +104,7 @@ def test_a_budget_that_was_edited_shows_at_once(tmp_path: Path) -> None:
     group = consortium(tmp_path, requests=["moments"])
     group.federation().moments()
     path = tmp_path / "north.jsonl"
-    text, rho = path.read_text(), f'"rho":{PRIVACY.rho!r}'
+    text, rho = path.read_text(), f'"rho":{PRIVACY.rho * SHARES[-1]!r}'
     assert text.count(rho) == 1
     path.write_text(text.replace(rho, '"rho":0.0'))
     with pytest.raises(LedgerError, match="was changed: line"):
@@ -124,7 +127,7 @@ def test_a_site_that_adds_no_noise_is_covered(tmp_path: Path, sites: int) -> Non
         requests=["moments"],
         privacy=DifferentialPrivacy(1.0),
     )
-    release = NoisyMoments(study)
+    release = NoisyMoments(study, LAST)
     threshold = study.protocol.threshold  # type: ignore[attr-defined]
     assert release.cost(threshold - 1) <= release.rho
     assert release.cost(threshold - 2) > release.rho  # two cheaters are too many: said when signing
@@ -151,3 +154,73 @@ def test_limits_of_the_author_do_not_tell_whether_a_person_is_in_the_table(
             group.data[site][name][0] = 0.0
     group.federation().moments()
     assert not group.why("north")
+
+
+WIDTH = 1 + SCHEMA.width
+
+
+def asked(number: int, scale: float = 1.0, entries: int = WIDTH**2) -> AskMoments:
+    """A round with a map of the attacker's choice."""
+    diagonal = np.diag(np.full(WIDTH, scale)).reshape(-1)
+    return AskMoments(SCHEMA.names, number, tuple(diagonal[:entries].tolist()))
+
+
+def test_a_round_is_answered_for_one_map_only(tmp_path: Path) -> None:
+    """Two maps in one round would be two answers for the price of one."""
+    group = consortium(tmp_path, requests=["moments"])
+    federation = group.federation()
+    federation.ask(asked(1))
+    for other in (2.0, 1.0 + 2**-52):
+        with pytest.raises(AbortedError):
+            federation.ask(asked(1, other))
+    assert group.why("north") == ["policy"] * 2
+    federation.ask(asked(1))  # the same answer again
+    federation.ask(asked(2, 2.0))
+    spent = Spending.of(group.ledgers["north"].entries()).total
+    assert spent == pytest.approx(PRIVACY.rho * (SHARES[1] + SHARES[2]))
+
+
+def test_two_maps_that_are_asked_at_the_same_time_get_one_answer(tmp_path: Path) -> None:
+    """Both rounds are opened before a number leaves: the second one is refused then."""
+    controller = consortium(tmp_path, requests=["moments"]).controller("north")
+    noisy = controller._noisy
+    assert noisy is not None
+    first, second = asked(1), asked(1, 2.0)
+    for request in (first, second):
+        assert not controller._noise_violations(request)
+        noisy.numbers(request, controller._rows)
+    sent = Sent(3, 3, "secure sum", controller._cohort.identity, noise=noisy.record(first))
+    controller._writer.record(protocol.SENT, 1, sent=sent)
+    assert controller._noise_violations(second)
+    assert not controller._noise_violations(first)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        asked(LAST + 1),
+        asked(SURVEY),
+        asked(1, entries=WIDTH),
+        asked(1, entries=0),
+        asked(1, 2 * LARGEST_ENTRY),
+        asked(1, float("inf")),
+    ],
+    ids=["beyond the last", "survey with a map", "short", "none", "large", "infinite"],
+)
+def test_maps_that_do_not_fit_are_refused(tmp_path: Path, request_: AskMoments) -> None:
+    group = consortium(tmp_path, requests=["moments"])
+    with pytest.raises((AbortedError, ValueError)):
+        group.federation().ask(request_)
+    assert "sent" not in group.events("north")
+
+
+def test_no_map_shows_one_person(tmp_path: Path) -> None:
+    """A map that magnifies one person's direction: the answer changes by no more than the ball."""
+    study = consortium(tmp_path, requests=["moments"]).study
+    needle = np.zeros((WIDTH, WIDTH))
+    needle[0, :2] = LARGEST_ENTRY * np.array([-0.5, 1.0])  # zero but for one age
+    release = NoisyMoments(study, LAST, needle)
+    rows = np.array([[75.0, 1.0, 0.0, 0.0]] * 50 + [[91.0, 1.0, 0.0, 0.0]])
+    change = release.integers(rows) - release.integers(rows[:-1])
+    assert np.linalg.norm(change / release.spread) <= release.sensitivity
+    assert release.cost(release.privacy.honest) <= release.rho

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,8 +68,25 @@ def test_a_draft_has_the_budget_of_its_options(world: Path) -> None:
     assert draft(world, "--epsilon", 2, study="other") == ExitCode.DONE
     other = Study.read(world / "other" / "study.toml").privacy
     assert other == DifferentialPrivacy(2.0, 1e-6, honest=2)
-    assert draft(world, study="exact") == ExitCode.DONE
+
+
+def test_noise_is_the_default_and_exact_sums_are_a_choice(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert draft(world, "--expected-rows", 9000) == ExitCode.DONE
+    study = Study.read(world / "study" / "study.toml")
+    assert study.privacy == DifferentialPrivacy(1.0, 1e-6, honest=2, expected_rows=9000)
+    said = capsys.readouterr().out
+    assert "privacy    differential privacy with ε = 1, δ = 1e-06 per person" in said
+    worth = re.search(r"9,000 rows with noise will be worth about ([\d,]+) without", said)
+    assert worth
+    assert 5_000 < int(worth[1].replace(",", "")) < 9_000
+    assert draft(world, "--exact", study="exact") == ExitCode.DONE
+    assert "privacy    none: the sums are exact" in capsys.readouterr().out
     assert Study.read(world / "exact" / "study.toml").privacy is None
+    assert run("site", "policy", world / "north", world / "exact") == ExitCode.DONE
+    assert run("study", "sign", world / "north", world / "exact") == ExitCode.DONE
+    assert "privacy    none: the sums are exact" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -84,12 +102,12 @@ def test_a_draft_has_the_budget_of_its_options(world: Path) -> None:
         (["--epsilon", "1", "--rows-per-person", "0"], "rows_per_person is 0; it must be at least"),
         (["--epsilon", "1", "--rows-per-person", "9" * 400], "it must be at least 1, at most"),
         (["--epsilon", "1e-4", "--rows-per-person", "999999"], "do not fit into integers of 64"),
-        (["--delta", "1e-5"], "--delta has no effect without --epsilon"),
-        (["--rows-per-person", "2"], "--rows-per-person has no effect without --epsilon"),
-        (
-            ["--epsilon", "1", "--method", "admm"],
-            "requests ['consensus'] are not possible",
-        ),
+        (["--exact", "--epsilon", "1"], "--epsilon has no effect with --exact"),
+        (["--exact", "--rows-per-person", "2"], "--rows-per-person has no effect with --exact"),
+        (["--expected-rows", "-2"], "expected_rows is -2; it must not be negative"),
+        (["--method", "admm"], "There is no noise for ADMM. Pass --exact"),
+        (["--missing", "ExpectationMaximisation"], "There is no noise for --missing"),
+        (["--lags", "1"], "State how many with --rows-per-person, or pass --exact"),
     ],
 )
 def test_impossible_budgets_are_not_drafted(
@@ -126,7 +144,7 @@ def test_a_policy_that_states_no_budget_is_not_signed_over(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home = world / "north"
-    assert draft(world, study="exact") == ExitCode.DONE
+    assert draft(world, "--exact", study="exact") == ExitCode.DONE
     assert run("site", "policy", home, world / "exact") == ExitCode.DONE
     assert "maximum_epsilon" not in (home / "policy.toml").read_text()
     assert draft(world, "--epsilon", 1) == ExitCode.DONE

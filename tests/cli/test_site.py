@@ -72,7 +72,7 @@ def drafted(tmp_path: Path) -> Callable[..., Path]:
         draft = ["coordinator", "draft", tmp_path / "lead", tmp_path / "study"]
         draft += ["--author", tmp_path / "north" / "identity.pem"]
         texts = ["--title", "T", "--purpose", "P", "--variables", tmp_path / "variables.toml"]
-        assert run(*draft, *texts, *cards, *more) == 0
+        assert run(*draft, *texts, *cards, "--exact", *more) == 0
         return tmp_path
 
     return make
@@ -138,6 +138,7 @@ def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     ]
     for name in ("north", "east", "south"):
         texts += ["--card", folder / name / "card.toml"]
+    texts += ["--exact"]
     series = ["--method", "admm", "--lags", 2]
     assert run(*again, folder / "series", *texts, *series) == 0
     study = Folder(folder / "series").study()

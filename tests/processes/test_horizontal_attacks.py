@@ -149,7 +149,7 @@ def other(world: Hospitals) -> None:
         *("coordinator", "draft", world.folder / "board", world.study_folder, *cards),
         *("--author", world.home("s0") / "identity.pem"),
         *("--title", "Another", "--purpose", "testing"),
-        *("--variables", world.folder / "variables.toml", "--rounds", 9),
+        *("--variables", world.folder / "variables.toml", "--rounds", 9, "--exact"),
         *("--address", f"{world.host}:{world.port}"),
     )
     for name in world.names:

@@ -36,12 +36,25 @@ def described(study: Any) -> str:
         f"  variables  {len(names)}: {shown}",
         f"  protocol   {study.protocol.describe(study.roster)}",
         f"  requests   {', '.join(requests)}",
-        *([] if study.privacy is None else [f"  privacy    {study.privacy.describe()}"]),
+        *privacy_of(study),
         *(f"  caution    {caution}" for caution in cautions if caution),
         f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
         *parties_of(study),
     ]
     return "\n".join(map(printable, lines))
+
+
+def privacy_of(study: Any) -> list[str]:
+    """Return what noise promises and costs, or that there is none."""
+    from isthmus.joint.federation.requests.statistics import AskMoments
+    from isthmus.joint.noise.forecast import described_forecast
+
+    if study.privacy is None:
+        return ["  privacy    none: the sums are exact"] if study.protocol.results_add_up else []
+    lines = [f"  privacy    {study.privacy.describe()}"]
+    if AskMoments.name in study.requests:
+        lines.append(f"  forecast   {described_forecast(study)}")
+    return lines
 
 
 def signed_pages(study: Any) -> Iterator[str]:

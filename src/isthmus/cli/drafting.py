@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ADMM = "admm"
 ROUNDS = 10
+NOISY_ROUNDS = 30
+"""For moments with noise: eight rounds, and room for repeated ones."""
 ADMM_ROUNDS = 300
 STEP_ROUNDS = 65
 """For expectation-maximisation: keys, available values, and the steps that a study allows."""
@@ -53,7 +55,7 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
         return DraftedRequests([step.name], None, options.rounds or ADMM_ROUNDS)
     if options.networks:
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
-    rounds = options.rounds or ROUNDS
+    rounds = options.rounds or (ROUNDS if options.exact else NOISY_ROUNDS)
     if len(discrete) == len(schema):
         return DraftedRequests([AskCounts.name], CountPlan.up_to(options.parents + 1), rounds)
     return DraftedRequests([AskMoments.name], None, rounds)
@@ -87,6 +89,11 @@ def require_estimation(missing: Any) -> None:
 
 
 PORT = 9092
+EPSILON = 1.0
+"""Budget of a study that states none: a strong promise, and enough for some thousand rows of ten
+variables; see ``benchmarks/results/privacy-whitening.md``."""
+
+NOISE_OPTIONS = ("epsilon", "delta", "rows_per_person", "expected_rows")
 
 
 def add_draft_options(draft: argparse.ArgumentParser) -> None:
@@ -141,17 +148,30 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         help="discrete variables: plan tables for this many parents; by default 2",
     )
     draft.add_argument(
+        "--exact",
+        action="store_true",
+        help="no noise: the sums of the sites are exact, and only the rules on data protect a "
+        "person. Every site sees and signs this",
+    )
+    draft.add_argument(
         "--epsilon",
         type=float,
         metavar="NUMBER",
-        help="differential privacy: the budget ε of the whole study per person, for instance 1. "
-        "Sites clip values to the low and high of each variable, and add noise; by default none",
+        help="differential privacy: the budget ε of the whole study per person. Sites clip values "
+        f"to the low and high of each variable, and add noise; by default {EPSILON:g}",
     )
     draft.add_argument(
         "--delta",
         type=float,
         metavar="NUMBER",
         help="differential privacy: the δ of the budget; by default 1e-6",
+    )
+    draft.add_argument(
+        "--expected-rows",
+        type=int,
+        metavar="NUMBER",
+        help="differential privacy: about how many rows all sites have together, if that is "
+        "public. The study then says how many rows without noise the result will be worth",
     )
     draft.add_argument(
         "--rows-per-person",
@@ -162,7 +182,8 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
     draft.add_argument(
         "--rounds",
         type=int,
-        help="maximum number of rounds; by default 10, with --missing 65, for ADMM 300",
+        help="maximum number of rounds; by default 30, with --exact 10, with --missing 65, for "
+        "ADMM 300",
     )
     draft.add_argument(
         "--missing",
@@ -243,17 +264,27 @@ def _certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]
 
 
 def _privacy(options: argparse.Namespace) -> Any:
-    """Return the section on differential privacy, if the options ask for it."""
+    """Return the section on differential privacy, unless the study is to be exact."""
     from isthmus.joint.noise.section import DifferentialPrivacy
 
-    given = {"delta": options.delta, "rows_per_person": options.rows_per_person}
-    given = {name: value for name, value in given.items() if value is not None}
-    if options.epsilon is None:
+    given = {n: getattr(options, n) for n in NOISE_OPTIONS if getattr(options, n) is not None}
+    if options.exact:
         if given:
             option = f"--{next(iter(given)).replace('_', '-')}"
-            raise FormatError(f"{option} has no effect without --epsilon, which was not given.")
+            raise FormatError(f"{option} has no effect with --exact. Leave out one of them.")
         return None
-    return DifferentialPrivacy(options.epsilon, **given)
+    without = "ADMM" if options.method == ADMM else "--missing" if options.missing else ""
+    if without:
+        raise FormatError(
+            f"There is no noise for {without}. Pass --exact to draft a study whose numbers have "
+            "none; every site sees this when it signs."
+        )
+    if options.lags and "rows_per_person" not in given:
+        raise FormatError(
+            "With noise, one row of each person is used, which is too little of a time series. "
+            "State how many with --rows-per-person, or pass --exact."
+        )
+    return DifferentialPrivacy(**({"epsilon": EPSILON} | given))
 
 
 def _author(options: argparse.Namespace) -> Path:

@@ -177,6 +177,7 @@ def planned(study: Any) -> list[Any]:
     from isthmus.joint.federation.requests.expectation import AskExpectation
     from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
+    from isthmus.joint.noise.whitening import SURVEY
     from isthmus.statistics import Kind
 
     names = study.schema.names
@@ -184,7 +185,7 @@ def planned(study: Any) -> list[Any]:
     if AskExpectation.name in study.requests:
         requests.append(AskExpectation(names, 0))
     if AskMoments.name in study.requests:
-        requests.append(AskMoments(names))
+        requests.append(AskMoments(names, None if study.privacy is None else SURVEY))
     if AskTotals.name in study.requests:
         requests.append(AskTotals(study.schema.of_kind(Kind.CONTINUOUS)))
     for step in (AskConsensus, AskNetworks):

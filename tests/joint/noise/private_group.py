@@ -10,13 +10,17 @@ from tests.joint.consortium import NAMES, SCHEMA, Consortium
 
 from isthmus.joint import DifferentialPrivacy, Federation, FileLedger, SecureSums, Study
 
+ROUNDS = 100
+"""Moments take up to eight rounds, and tests ask for them several times."""
+
 PRIVACY = DifferentialPrivacy(2.0, 1e-6, {"age": (0.0, 100.0)})
 
 
 def consortium(folder: Path, limit: float = 2.0, **changes: Any) -> Consortium:
-    group = Consortium(folder, **({"privacy": PRIVACY} | changes))
+    group = Consortium(folder, **({"privacy": PRIVACY, "rounds": ROUNDS} | changes))
+    rounds = dict.fromkeys(("rounds_per_study", "rounds_per_year", "queries_per_year"), ROUNDS)
     for name in NAMES:
-        group.policies[name] = replace(group.policies[name], maximum_epsilon=limit)
+        group.policies[name] = replace(group.policies[name], maximum_epsilon=limit, **rounds)
     return group
 
 
@@ -51,6 +55,7 @@ def renewed(group: Consortium, **changes: Any) -> Consortium:
         "requests": sorted(old.requests),
         "plan": old.plan,
         "privacy": PRIVACY,
+        "rounds": ROUNDS,
     }
     new.study = Study.draft("Another study", **(terms | changes))
     new.signatures = [new.study.sign(new.author)]

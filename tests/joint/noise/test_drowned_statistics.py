@@ -12,15 +12,14 @@ from tests.joint.noise.test_noisy_statistics import COUNTS, study
 import isthmus as ist
 from isthmus.errors import MismatchError
 from isthmus.joint.noise.counts import FINE
-from isthmus.joint.noise.moments import GRID, NoisyMoments
+from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
 from isthmus.statistics import Counts, Kind, Moments, Schema, Variable
+from isthmus.types import Floats
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.IsthmusWarning")
 
 NAMES = tuple("abcde")
-MOMENTS = NoisyMoments(
-    study(Schema(tuple(Variable(n, Kind.CONTINUOUS) for n in NAMES)), ["moments"])
-)
+STUDY = study(Schema(tuple(Variable(n, Kind.CONTINUOUS) for n in NAMES)), ["moments"])
 NOISE = np.random.default_rng(0).normal(0, 1e4, 1000)
 """Wide noise: the covariance has negative eigenvalues, tables have negative cells."""
 
@@ -28,8 +27,11 @@ SUMS = {"zero": np.zeros(1000), "negative": np.full(1000, -1e6), "noise": NOISE}
 
 
 def moments(name: str) -> Moments:
-    total = [int(v) for v in SUMS[name][: MOMENTS.numbers] * GRID**2]
-    return MOMENTS.estimate(total, 1e4 * GRID**2).statistic
+    def ask(number: int, transform: Floats | None) -> tuple[list[int], int]:
+        release = NoisyMoments(STUDY, number)
+        return [int(v) for v in SUMS[name][: release.numbers] * release.unit], 4
+
+    return noisy_moments(STUDY, ask).statistic
 
 
 def counts(name: str) -> Counts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,14 @@ from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.joint.federation.round_scheduler import RoundScheduler
-from isthmus.joint.noise.answers import noisy_release
 from isthmus.joint.noise.cost import NoiseCost
+from isthmus.joint.noise.counts import NoisyCounts
+from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.secure_sum.limbs import to_ints
+from isthmus.joint.secure_sum.limbs import LimbArray, to_ints
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.transport.base import Transport
 from isthmus.objectives import Capability
@@ -37,6 +39,7 @@ from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.infer_kinds import stated
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
 from isthmus.statistics import Basis, CountPlan, Counts, Expansion, Kind, Moments, Schema
+from isthmus.types import Floats
 
 if TYPE_CHECKING:
     from isthmus.joint.methods.admm.admm import Consensus
@@ -220,8 +223,8 @@ class Federation(Source):
         asked = self.schema().names if names is None else tuple(names)
         self.schema().indices(asked)
         if self._study.privacy is not None and not self._moments:
-            # With privacy, one question is answered, from which all others follow.
-            self._moments.append(self.ask(AskMoments(self.schema().names)))
+            # With privacy, one series of rounds is answered, from which all others follow.
+            self._moments.append(self._noisy_moments())
         for known in self._moments:
             if all(n in known.schema for n in asked):
                 return known if known.schema.names == asked else known.select(asked)
@@ -283,20 +286,57 @@ class Federation(Source):
 
     def ask(self, request: SumRequest[T]) -> T:
         """Send a request to all sites and return the sum of their answers."""
+        if isinstance(request, AskCounts) and self._study.privacy is not None:
+            return cast("T", self._noisy_counts(request))
+        total, _ = self._sum(request)
+        return request.decode(total, self._grid)
+
+    def _sum(
+        self, request: SumRequest[Any], noisy: NoisyRelease | None = None
+    ) -> tuple[LimbArray, int]:
+        """Return the sum over all sites and their number, and note what they released."""
         total, active = self._scheduler.ask(request)
         what = f"{request}, hidden in the sum over {len(active)} sites"
-        form, result = "secure sum", None
-        if self._study.privacy is not None:
-            release = noisy_release(request, self._study)
-            estimate = release.estimate(to_ints(total), release.scale * math.sqrt(len(active)))
-            cost = NoiseCost.of(request.name, release, estimate, len(active))
-            if request.name not in self._costs:
-                cost.warn()
-            self._costs[request.name] = cost
-            what, form = f"{what}, {cost.promise}", "secure sum with noise"
-            result = estimate.statistic
+        form = "secure sum"
+        if noisy is not None:
+            what, form = f"{what}, with noise for {noisy.described}", f"{form} with noise"
         self._releases += [Release(s, what, form, len(total)) for s in active]
-        return request.decode(total, self._grid) if result is None else result
+        return total, len(active)
+
+    def _noisy_counts(self, request: AskCounts) -> Counts:
+        """Return tables that are estimated from counts with noise."""
+        release = NoisyCounts(self._study)
+        total, sites = self._sum(request, release)
+        estimate = release.estimate(to_ints(total), release.scale * math.sqrt(sites))
+        self._note_cost(request.name, [release], estimate, sites)
+        return estimate.statistic
+
+    def _noisy_moments(self) -> Moments:
+        """Return moments that are estimated from rounds with noise."""
+        releases: list[NoisyMoments] = []
+        names, sites = self.schema().names, list[int]()
+
+        def ask(number: int, transform: Floats | None) -> tuple[list[int], int]:
+            entries = () if transform is None else tuple(transform.reshape(-1).tolist())
+            releases.append(NoisyMoments(self._study, number))
+            total, active = self._sum(AskMoments(names, number, entries), releases[-1])
+            sites.append(active)
+            return to_ints(total), active
+
+        estimate = noisy_moments(self._study, ask)
+        self._note_cost(AskMoments.name, releases, estimate, min(sites))
+        return estimate.statistic
+
+    def _note_cost(
+        self,
+        name: str,
+        releases: Sequence[NoisyRelease],
+        estimate: NoisyEstimate[Any],
+        sites: int,
+    ) -> None:
+        """Keep what noise cost, and warn of it."""
+        self._costs[name] = NoiseCost.of(name, releases, estimate, sites)
+        self._costs[name].warn()
 
     def objective(self, accepts: Sequence[Capability[Any]] | None) -> Consensus | None:
         """Return the parameters that the sites can agree on, step by step, by ADMM."""

@@ -207,11 +207,18 @@ class SiteController(ReleaseGate):
         except RefusedError:
             raise BrokenEnvelopeError(Refusal.DATA) from None
 
+    def _noise_violations(self, request: SumRequest[Any]) -> list[str]:
+        """Return a phrase for each reason why an answer with noise may not leave."""
+        assert self._noisy is not None
+        if self._noisy.is_taken(request):
+            return ["another request was answered in this round of the study"]
+        return self._rules.budget_violations(self._noisy.price(request))
+
     def _with_noise(self, request: SumRequest[Any]) -> LimbArray:
         """Return the numbers of the site with noise, if the budget allows it."""
         assert self._noisy is not None
         with refusing():
-            if self._rules.budget_violations(self._noisy.price(request)):
+            if self._noise_violations(request):
                 raise BrokenEnvelopeError(Refusal.POLICY)
             try:
                 return self._noisy.numbers(request, self._rows)
@@ -260,7 +267,7 @@ class SiteController(ReleaseGate):
         size = size_of(KEY + 4 * opening.size * opening.limbs)
         if self._noisy is not None:
             request = self._read(opening)
-            if self._rules.budget_violations(self._noisy.price(request)):
+            if self._noise_violations(request):
                 raise DeniedError(Denial.POLICY)
             noise = self._noisy.record(request)
             return Sent(opening.size, size, f"{FORM} {NOISE}", self._cohort.identity, noise=noise)
@@ -291,7 +298,7 @@ class SiteController(ReleaseGate):
         try:
             self._rules.require_open()
             if self._noisy is not None and not violations:
-                violations += self._rules.budget_violations(self._noisy.price(request))
+                violations += self._noise_violations(request)
                 protection = f"{self._noisy.describe(request)}, {PROTECTION}"
             contribution, _ = self._contribution(request, dry_run=True)
             value = contribution.value

@@ -6,6 +6,7 @@ import math
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import DataError, IsthmusError, MissingExtraError, StudyError
 from isthmus.joint.agreement.identity import digest
@@ -16,10 +17,12 @@ from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
 from isthmus.joint.noise.counts import NoisyCounts
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.joint.noise.release import NoisyRelease, first_rows, widened
+from isthmus.joint.noise.whitening import LAST, SURVEY
 from isthmus.joint.records.ledger_writer import LedgerWriter, NoisyAnswer
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.types import Integers
+from isthmus.statistics import Kind, Schema
+from isthmus.types import Floats, Integers
 
 PURPOSE = "A study with differential privacy"
 
@@ -68,7 +71,7 @@ LARGEST_SUM = 2**62
 """Sums are integers of 64 bits with a sign; half of them are left as a margin."""
 
 
-def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease[Any]:
+def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease:
     """Return how a request is answered with noise.
 
     Raises
@@ -76,8 +79,8 @@ def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease[Any]:
     DataError
         There is no noise for such requests.
     """
-    if isinstance(request, AskMoments):
-        return NoisyMoments(study)
+    if isinstance(request, AskMoments) and request.round is not None:
+        return NoisyMoments(study, request.round, request.map)
     if isinstance(request, AskCounts) and study.plan is not None:
         return NoisyCounts(study)
     raise DataError(f"Requests for {request.name} cannot be answered with noise.")
@@ -91,13 +94,14 @@ def require_possible(study: Study) -> None:
     if study.privacy is None:
         return
     rows, sites = secure_sums(study.protocol).rows, len(study.members)
-    releases: list[NoisyRelease[Any]] = []
+    releases: list[NoisyRelease] = []
     if AskMoments.name in study.requests:
-        releases.append(NoisyMoments(study))
+        releases += [NoisyMoments(study, number) for number in range(SURVEY, LAST + 1)]
     if AskCounts.name in study.requests and study.plan is not None:
         releases.append(NoisyCounts(study))
     for release in releases:
-        largest = release.unit * rows + TAIL * math.ceil(release.scale)
+        noise = math.ceil(release.scale * release.spread.max())
+        largest = release.unit * rows + TAIL * noise
         if largest * sites >= LARGEST_SUM:
             raise StudyError(
                 f"Sums over {sites} sites of up to {rows:,} rows each, with noise for "
@@ -145,6 +149,14 @@ class NoisyAnswers:
             )
         return None
 
+    def is_taken(self, request: SumRequest[Any]) -> bool:
+        """Return whether another question was answered in the place of this one.
+
+        Each round of a study is answered once. The same question gets the same answer again.
+        """
+        taken = self._writer.noisy_questions()
+        return any(q.startswith(f"{_place(request)}:") and q != _name(request) for q in taken)
+
     def price(self, request: SumRequest[Any]) -> float:
         """Return what the answer costs from now on: nothing if it was sent before."""
         if self._writer.noisy_answer(_name(request)) is not None:
@@ -165,7 +177,7 @@ class NoisyAnswers:
         if name not in self._drawn:
             kept = self._writer.noisy_answer(name)
             self._drawn[name] = (
-                self.exact(release, cohort) + discrete_gaussian(release.scale, release.numbers)
+                self.exact(release, cohort) + drawn_noise(release)
                 if kept is None
                 else np.frombuffer(kept, "<i8").astype(np.int64)
             )
@@ -177,16 +189,45 @@ class NoisyAnswers:
         kept = self._writer.keep(self._drawn[name].astype("<i8").tobytes())
         return NoisyAnswer(name, noisy_release(request, self._study).rho, kept)
 
-    def exact(self, release: NoisyRelease[Any], cohort: RowsOfStudy) -> Integers:
+    def exact(self, release: NoisyRelease, cohort: RowsOfStudy) -> Integers:
         """Return the site's integers without noise, which never leave it."""
         # A site with more rows than the study states answers, too: a refusal would tell whether one
         # more person is in its table. The integers have room for many times as many rows.
         assert cohort.values is not None
-        if cohort.persons is None:
-            return release.integers(cohort.values)
-        used = first_rows(cohort.persons, release.privacy.rows_per_person)
-        return release.integers(cohort.values[used])
+        values, persons = np.asarray(cohort.values), cohort.persons
+        complete = usable(self._study.schema, values)
+        values, persons = values[complete], None if persons is None else persons[complete]
+        if persons is not None:
+            values = values[first_rows(persons, release.privacy.rows_per_person)]
+        return release.integers(values)
+
+
+def drawn_noise(release: NoisyRelease) -> Integers:
+    """Return noise for each number of an answer."""
+    noise = np.zeros(release.numbers, dtype=np.int64)
+    for spread in np.unique(release.spread):
+        same = release.spread == spread
+        noise[same] = discrete_gaussian(float(spread) * release.scale, int(same.sum()))
+    return noise
+
+
+def usable(schema: Schema, values: Floats) -> NDArray[np.bool_]:
+    """Return which rows have a number, or a level that the study lists, for every variable.
+
+    The others are left out, whatever else is known of them: a refusal because of one row would tell
+    of its person what the noise hides.
+    """
+    complete = np.asarray(np.isfinite(values).all(axis=1))
+    for i, v in enumerate(schema.variables):
+        if v.kind is Kind.DISCRETE:
+            complete &= (values[:, i] >= 0) & (values[:, i] < len(v.levels))
+    return complete
+
+
+def _place(request: SumRequest[Any]) -> str:
+    """Return the place of a request in its study; one question is answered in each."""
+    return f"{request.name} {request.round}" if isinstance(request, AskMoments) else request.name
 
 
 def _name(request: SumRequest[Any]) -> str:
-    return digest(request.to_bytes()).hex()
+    return f"{_place(request)}:{digest(request.to_bytes()).hex()}"

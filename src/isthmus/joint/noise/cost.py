@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,12 +12,8 @@ from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 
 ENOUGH = 30
-"""Effective number of rows per variable below which missing and wrong edges are likely. Chosen on
+"""Effective number of rows per variable below which many edges are likely to be missing. Chosen on
 random networks: ``benchmarks/results/privacy-tuning.md``."""
-
-RANGE = 10
-"""Factor between the upper and the lower end of the effective number of rows: most networks are at
-least as accurate as the lower end says; see the same file."""
 
 
 @final
@@ -56,16 +53,20 @@ class NoiseCost:
 
     @classmethod
     def of(
-        cls, name: str, release: NoisyRelease[Any], estimate: NoisyEstimate[Any], sites: int
+        cls,
+        name: str,
+        releases: Sequence[NoisyRelease],
+        estimate: NoisyEstimate[Any],
+        sites: int,
     ) -> NoiseCost:
-        """Return the cost of an answer over this many sites."""
-        delta = release.privacy.delta
+        """Return the cost of a statistic that was estimated from answers of this many sites."""
+        delta = releases[0].privacy.delta
         return cls(
             name,
             len(estimate.statistic.schema),
-            epsilon_of(release.rho, delta),
+            epsilon_of(sum(r.rho for r in releases), delta),
             delta,
-            epsilon_of(release.cost(sites), delta),
+            epsilon_of(sum(r.cost(sites) for r in releases), delta),
             estimate.rows,
             estimate.error,
             estimate.statistic.n,
@@ -73,16 +74,6 @@ class NoiseCost:
             estimate.hidden,
             estimate.clipped,
         )
-
-    @property
-    def promise(self) -> str:
-        """The cost of the answer in a phrase."""
-        return f"with noise for ε = {self.epsilon:.3g} at δ = {self.delta:g}"
-
-    @property
-    def at_least(self) -> int:
-        """Lower end of the effective number of rows."""
-        return max(self.worth // RANGE, 1)
 
     @property
     def is_drowned(self) -> bool:
@@ -94,20 +85,22 @@ class NoiseCost:
             f"Differential privacy: the {self.name} have noise for ε = {self.epsilon:.3g} at "
             f"δ = {self.delta:g} per person (ε = {self.alone:.3g} if no site colludes with the "
             f"coordinator). There are about {_rows(self.rows)} (± {self.error:,.3g}). With the "
-            f"noise, expect a network about as accurate as one from {self.at_least:,} to "
-            f"{_rows(self.worth)} without noise. Scores and standard errors are those of "
-            f"{_rows(self.used)}."
+            f"noise, expect a network about as accurate as one from {_rows(self.worth)} without "
+            f"noise. Scores and standard errors are those of {_rows(self.used)}."
         )
 
     def warn(self) -> None:
         """Warn if the noise leaves little of the data, or if bounds seem to be wrong."""
         said = []
         if self.is_drowned:
+            told = (
+                f"as much as about {self.worth:,} without it. Many edges will be missing"
+                if self.worth > 1
+                else "nothing. No edge can be found"
+            )
             said.append(
-                f"The noise dominates the {self.name}: {self.rows:,} rows with noise tell as much "
-                f"as about {self.worth:,} without it. Many edges will be missing, and some will be "
-                "wrong. More rows, fewer variables, smaller tables, narrower bounds or a larger ε "
-                "help."
+                f"The noise dominates the {self.name}: {self.rows:,} rows with noise tell {told}. "
+                "More rows, fewer variables, smaller tables or a larger ε help."
             )
         if self.hidden:
             said.append(

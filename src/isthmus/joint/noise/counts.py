@@ -33,7 +33,7 @@ constants were chosen on random networks: ``benchmarks/results/privacy-tuning.md
 
 
 @final
-class NoisyCounts(NoisyRelease[Counts]):
+class NoisyCounts(NoisyRelease):
     """The planned tables of a study, and the number of rows."""
 
     def __init__(self, study: Study) -> None:

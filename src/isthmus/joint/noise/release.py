@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.noise.accounting import cost, scale_for
+from isthmus.joint.noise.accounting import cost, epsilon_of, scale_for
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64
 from isthmus.types import Floats, Integers
@@ -49,7 +49,7 @@ class NoisyEstimate(Generic[S]):
     clipped: tuple[str, ...] = ()
 
 
-class NoisyRelease(ABC, Generic[S]):
+class NoisyRelease(ABC):
     """An answer with noise. All sites and the coordinator compute the same noise from the study.
 
     Parameters
@@ -76,15 +76,11 @@ class NoisyRelease(ABC, Generic[S]):
     @property
     @abstractmethod
     def row_sensitivity(self) -> float:
-        """The largest Euclidean norm of the integers of one row."""
+        """The largest norm of the integers of one row, each divided by its `spread`."""
 
     @abstractmethod
     def integers(self, values: Floats) -> Integers:
         """Return the answer of a site without noise; each row contributes at most its bound."""
-
-    @abstractmethod
-    def estimate(self, total: list[int], scale: float) -> NoisyEstimate[S]:
-        """Return a valid statistic from a sum whose noise has this standard deviation."""
 
     @property
     def rho(self) -> float:
@@ -92,14 +88,25 @@ class NoisyRelease(ABC, Generic[S]):
         return self.privacy.rho / len(self.study.requests)
 
     @cached_property
+    def spread(self) -> Floats:
+        """Standard deviation of the noise of each number, in units of `scale`; at least one."""
+        return np.ones(self.numbers)
+
+    @cached_property
     def scale(self) -> float:
-        """Standard deviation of the noise that each site adds to each of its integers."""
+        """Standard deviation of the noise that each site adds to its integers."""
         return scale_for(self.rho, self.sensitivity, self.privacy.honest, self.numbers)
 
     @property
     def sensitivity(self) -> float:
-        """The largest Euclidean norm by which one person changes the answer."""
+        """The largest such norm by which one person changes the answer."""
         return self.privacy.rows_per_person * self.row_sensitivity
+
+    @property
+    def described(self) -> str:
+        """The cost of the answer in a phrase."""
+        delta = self.privacy.delta
+        return f"ε = {epsilon_of(self.rho, delta):.3g} at δ = {delta:g}"
 
     def cost(self, sites: int) -> float:
         """Return the ρ of the answer if this number of sites do not reveal their noise."""

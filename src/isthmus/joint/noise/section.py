@@ -43,6 +43,9 @@ class DifferentialPrivacy:
         How many sites in every sum add noise that nobody else knows. The sites that may collude
         with the coordinator do not count, nor does a site that is missing in the sum. 0 stands for
         the threshold of the study, without the sites of the largest organisation.
+    expected_rows
+        About how many rows all sites have together, as far as that is public. Only the forecast of
+        the accuracy, which everybody sees before signing, depends on it; 0 if nothing is known.
     """
 
     epsilon: float
@@ -50,6 +53,7 @@ class DifferentialPrivacy:
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     rows_per_person: int = 1
     honest: int = 0
+    expected_rows: int = 0
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -64,6 +68,7 @@ class DifferentialPrivacy:
                 ("delta", "number", (int, float), self.delta),
                 ("rows_per_person", "whole number", (int,), self.rows_per_person),
                 ("honest", "whole number", (int,), self.honest),
+                ("expected_rows", "whole number", (int,), self.expected_rows),
             )
             if isinstance(value, bool) or not isinstance(value, kinds)
         ]
@@ -83,8 +88,9 @@ class DifferentialPrivacy:
                 f"rows_per_person is {self.rows_per_person}; it must be at least 1, at most "
                 f"{MOST_ROWS_PER_PERSON:,}"
             )
-        if self.honest < 0:
-            problems.append(f"honest is {self.honest}; it must not be negative")
+        for name, value in (("honest", self.honest), ("expected_rows", self.expected_rows)):
+            if value < 0:
+                problems.append(f"{name} is {value}; it must not be negative")
         for name, (low, high) in self.bounds.items():
             if not (math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0):
                 problems.append(f"the bounds of {name!r} must be finite and in ascending order")
@@ -107,10 +113,10 @@ class DifferentialPrivacy:
         section = Reader(given, "study", "privacy.", top.problems)
         epsilon, delta = section.take("epsilon", float), section.take("delta", float)
         rows, honest = section.integer("rows_per_person", 1, 1), section.integer("honest", 0, 0)
-        bounds = _bounds(section)
+        expected, bounds = section.integer("expected_rows", 0, 0), _bounds(section)
         section.reject_other_keys()
         try:
-            return cls(epsilon, delta, bounds, rows, honest)
+            return cls(epsilon, delta, bounds, rows, honest, expected)
         except StudyError as error:
             top.problems.append(f"privacy: {str(error).rstrip('.')}")
             return None
@@ -122,6 +128,7 @@ class DifferentialPrivacy:
             "delta": float(self.delta),
             "rows_per_person": self.rows_per_person,
             "honest": self.honest,
+            "expected_rows": self.expected_rows,
             "bounds": {name: [float(a), float(b)] for name, (a, b) in self.bounds.items()},
         }
 

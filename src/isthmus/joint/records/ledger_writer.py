@@ -46,7 +46,7 @@ class NoisyAnswer:
     Attributes
     ----------
     question
-        Hash of the request.
+        The place of the request in the study, and its hash.
     rho
         Cost in zero-concentrated differential privacy.
     kept
@@ -205,6 +205,11 @@ class LedgerWriter:
         """Return the cost of all answers with noise in this study."""
         self._update()
         return Spending.of(self._own.noisy).total
+
+    def noisy_questions(self) -> Iterable[str]:
+        """Return the questions of this study that were answered with noise."""
+        self._update()
+        return self._own.answers
 
     def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.

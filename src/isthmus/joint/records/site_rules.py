@@ -120,12 +120,13 @@ class SiteRules:
         if rho == 0.0:
             return []
         broken = []
-        total = self._writer.privacy_spent() + rho
+        own, whole = self._writer.privacy_spent_here(), 0.0 if privacy is None else privacy.rho
+        # The first answer needs room for the whole study: a series of rounds is not cut short.
+        total = self._writer.privacy_spent() - own + max(whole, own + rho)
         if epsilon_of(total, policy.maximum_delta) > policy.epsilon_limit:
             limit = f"ε = {policy.maximum_epsilon:g} at δ = {policy.maximum_delta:g}"
             broken.append(f"the policy allows {limit} over all studies")
-        own = self._writer.privacy_spent_here() + rho
-        if privacy is None or own > privacy.rho * (1 + 1e-9):
+        if own + rho > whole * (1 + 1e-9):
             broken.append("the budget of the study is used up")
         return broken
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, final
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import SchemaError
+from isthmus.errors import FormatError, SchemaError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.stored_rows import StoredRows
 from isthmus.joint.federation.requests.base import Contribution, StatisticRequest
@@ -22,19 +23,36 @@ from isthmus.joint.federation.requests.fixed_point import (
     require_plausible_counts,
 )
 from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
+from isthmus.types import Floats
 
 
 @final
 @dataclass(frozen=True)
 class AskMoments(StatisticRequest[Moments]):
-    """Request number of rows, sums and products of variables."""
+    """Request number of rows, sums and products of variables.
+
+    In a study with differential privacy, moments of all variables are requested in rounds; see
+    `isthmus.joint.noise.whitening`.
+
+    Parameters
+    ----------
+    asked
+        Names of the variables.
+    round
+        Number of the round; ``None`` without differential privacy.
+    transform
+        The map of the rows before their products are summed, row by row; empty for the survey.
+    """
 
     asked: tuple[str, ...]
+    round: int | None = None
+    transform: tuple[float, ...] = ()
     name: ClassVar[str] = "moments"
     limbs: ClassVar[int] = LIMBS
 
@@ -42,9 +60,22 @@ class AskMoments(StatisticRequest[Moments]):
     def variables(self) -> tuple[str, ...]:
         return self.asked
 
+    @property
+    def map(self) -> Floats | None:
+        """The map of the rows; ``None`` for the survey."""
+        width = math.isqrt(len(self.transform))
+        return np.array(self.transform).reshape(width, width) if width else None
+
     def violations(self, study: Study) -> list[str]:
-        once = study.privacy is None or self.asked == study.schema.names
-        return [] if once else ["with privacy, moments are released once, of all variables"]
+        if study.privacy is None:
+            exact = self.round is None and not self.transform
+            return [] if exact else ["rounds of moments are for studies with privacy"]
+        if self.asked != study.schema.names or self.round is None or self.round > LAST:
+            return ["with privacy, moments of all variables are released in rounds"]
+        entries = 0 if self.round == SURVEY else (1 + study.schema.width) ** 2
+        fits = len(self.transform) == entries
+        small = all(abs(v) <= LARGEST_ENTRY for v in self.transform)  # False for NaN
+        return [] if fits and small else ["the map of the rows does not fit the study"]
 
     def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
         schema = common.schema.subset(self.asked)
@@ -52,6 +83,8 @@ class AskMoments(StatisticRequest[Moments]):
         return FixedPointEncoding(schema, bounds, common.rows, common.sites)
 
     def size(self, grid: FixedPointEncoding) -> int:
+        if self.round == SURVEY:
+            return 1 + sum(ColumnLayout(grid.schema, grid.bounds).bins)
         return self._grid(grid).size
 
     def contribute(self, source: Source) -> Contribution[Moments]:
@@ -75,13 +108,22 @@ class AskMoments(StatisticRequest[Moments]):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(tuple(map(str, plain["moments"])))
+        names, number, transform = plain["moments"], plain.get("round"), plain.get("transform", ())
+        if number is not None and (type(number) is not int or number < SURVEY):
+            raise FormatError(f"The round of a request for moments is {number!r}, not a number.")
+        return cls(tuple(map(str, names)), number, tuple(map(float, transform)))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"moments": list(self.asked)}
+        plain: dict[str, Any] = {"moments": list(self.asked)}
+        if self.round is not None:
+            plain |= {"round": self.round, "transform": list(self.transform)}
+        return plain
 
     def __str__(self) -> str:
-        return f"number of rows, sums and products of {len(self.asked)} variables"
+        if self.round == SURVEY:
+            return f"number of rows, and where the values of {len(self.asked)} variables are"
+        what = f"number of rows, sums and products of {len(self.asked)} variables"
+        return what if self.round is None else f"{what}, after a map of the rows"
 
 
 @final

@@ -1,0 +1,256 @@
+"""Moments with noise: errors against the budget, false adjacencies, and the forecast.
+
+    python benchmarks/privacy/whitening.py [--tune | --render]
+
+Gaussian graphs of `problems.py`, three sites of which two are honest, δ = 1e-6, bounds of four
+standard deviations. A run is one graph, a number of rows n and an ε:
+
+shd, exact
+    SHD between the equivalence classes of the learned and of the true graph, with noise and from
+    exact sums of the same rows.
+false
+    Learned adjacencies that the true graph does not have.
+worth, forecast
+    How many rows without noise the moments are worth, as the result says and as the study said
+    beforehand.
+promised
+    SHD of exact sums of as many rows as the forecast says.
+before
+    SHD with noise on the products of the rows within their bounds, after Dwork et al. (2014), which
+    whitening has replaced. Its figures are kept; they cannot be computed any more.
+
+With --tune, constants of the package are varied one by one, where rows just suffice at ε = 1.
+
+Results are kept in benchmarks/results/privacy-whitening.json, and tables are written beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import time
+from collections import defaultdict
+
+import numpy as np
+from problems import EPSILONS, GAUSSIAN, ROOT, ROWS
+
+from isthmus.joint.noise import moments, whitening
+from isthmus.joint.noise.forecast import forecast
+
+RESULTS = ROOT / "benchmarks" / "results"
+NONE = "none"
+CURVES = ("gaussian10", "gaussian20")
+SEEDS, MORE_SEEDS = range(5), range(10)
+FEW_ROWS = {
+    "gaussian10": (2_000, 3_000, 5_000, 10_000, 20_000),
+    "gaussian20": (5_000, 10_000, 20_000, 200_000),
+}
+GRID_ROWS = (300, 1_000, 3_000, 10_000, 30_000)
+GRID_EPSILONS = (0.05, 0.2, 0.5, 1.0, 3.0, 10.0)
+GRID_SEEDS = range(100, 104)
+SLACK = 0.5
+
+TUNED_ROWS = {"gaussian10": (2_000, 2_500, 3_500), "gaussian20": (4_500, 6_000)}
+TUNED_SEEDS = range(200, 208)
+
+
+def rounds(early, share):
+    """Shares of the budget: the survey, rounds that whiten, and the last one."""
+    return {"SHARES": (0.05, *((share / early,) * early), 0.95 - share), "LAST": early + 1}
+
+
+CANDIDATES = {
+    "as in the package": {},
+    **{f"{k} rounds that whiten": rounds(k, 0.4) for k in (2, 4, 5, 7, 9)},
+    **{f"share {e:g} of the budget for them": rounds(6, e) for e in (0.3, 0.5)},
+    **{f"FLOOR = {v:g}": {"FLOOR": v} for v in (0.15, 0.5, 1.0)},
+    **{f"EARLY_RADIUS = {v:g}": {"EARLY_RADIUS": v} for v in (0.3, 1.0)},
+    **{f"LAST_RADIUS = {v:g}": {"LAST_RADIUS": v} for v in (0.7, 1.5)},
+    **{f"LEAST = {v:g}": {"LEAST": v} for v in (0, 5, 20)},
+}
+
+
+def runs_of(part, name, seed, rows, epsilons):
+    """Yield every run of a graph."""
+    problem = GAUSSIAN[name](max(rows), seed)
+    known = {"part": part, "name": name, "seed": seed, "d": len(problem.dag.nodes)}
+    known |= {"true_edges": len(problem.dag.edges)}
+    learned = {}
+
+    def exact(n):
+        if n not in learned:
+            learned[n] = problem.shd(problem.exact(n))
+        return learned[n]
+
+    for n in rows:
+        shd, none = exact(n)
+        for epsilon in epsilons:
+            rng = np.random.default_rng([seed, n, round(1000 * epsilon)])
+            estimate = problem.moments(n, epsilon, rng)
+            foreseen = forecast(problem.study(epsilon), n)
+            noisy, false = problem.shd(estimate.statistic)
+            line = {"n": n, "epsilon": epsilon, "shd": noisy, "false": false, "exact": shd}
+            line |= {"worth": estimate.worth, "forecast": foreseen}
+            yield known | line | {"promised": exact(foreseen)[0] if foreseen else None}
+        yield known | {"n": n, "epsilon": NONE, "shd": shd, "false": none}
+
+
+def all_runs():
+    for name, seed in itertools.product(CURVES, SEEDS):
+        yield from runs_of("curves", name, seed, ROWS, EPSILONS)
+    for name, seed in itertools.product(CURVES, MORE_SEEDS):
+        yield from runs_of("few rows", name, seed, FEW_ROWS[name], (1.0,))
+    for name, seed in itertools.product(GAUSSIAN, GRID_SEEDS):
+        yield from runs_of("grid", name, seed, GRID_ROWS, GRID_EPSILONS)
+
+
+def tuned():
+    """Yield the errors with each candidate."""
+    for label, changes in CANDIDATES.items():
+        own = [
+            (m, n, getattr(m, n)) for m in (whitening, moments) for n in changes if hasattr(m, n)
+        ]
+        for module, name, _ in own:
+            setattr(module, name, changes[name])
+        shd, false = [], []
+        for name, seed in itertools.product(TUNED_ROWS, TUNED_SEEDS):
+            problem = GAUSSIAN[name](max(TUNED_ROWS[name]), seed)
+            for n in TUNED_ROWS[name]:
+                rng = np.random.default_rng([seed, n])
+                errors = problem.shd(problem.moments(n, 1.0, rng).statistic)
+                shd.append(errors[0] / len(problem.dag.edges))
+                false.append(errors[1] / len(problem.dag.nodes))
+        for module, name, value in own:
+            setattr(module, name, value)
+        yield {"constants": label, "shd": float(np.mean(shd)), "false": float(np.mean(false))}
+
+
+def mean(runs, key):
+    return float(np.mean([r[key] for r in runs]))
+
+
+def cells_of(runs, *keys):
+    cells = defaultdict(list)
+    for run in runs:
+        cells[tuple(run[k] for k in keys)].append(run)
+    return cells
+
+
+def curves(runs):
+    text = []
+    for name in CURVES:
+        mine = [r for r in runs if (r["part"], r["name"]) == ("curves", name)]
+        cells = cells_of(mine, "n", "epsilon")
+        edges = next(iter(cells.values()))[0]["true_edges"]
+        text += ["", f"## {name} ({edges} edges)", ""]
+        text.append("| rows | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " | no noise |")
+        text.append("| --- " * (len(EPSILONS) + 2) + "|")
+        for n in ROWS:
+            line = [f"{n:,}"]
+            for epsilon in EPSILONS:
+                own = cells[n, epsilon]
+                line.append(f"**{mean(own, 'shd'):.1f}** ({mean(own, 'before'):.1f})")
+            line.append(f"{mean(cells[n, NONE], 'shd'):.1f}")
+            text.append("| " + " | ".join(line) + " |")
+    return text
+
+
+def few_rows(runs):
+    text = ["", "## Few rows at ε = 1", "", f"Means over {len(MORE_SEEDS)} graphs.", ""]
+    text.append("| network | rows | SHD | exact sums | false adjacencies | worth | forecast |")
+    text.append("| --- " * 7 + "|")
+    cells = cells_of(
+        [r for r in runs if r["part"] == "few rows" and r["epsilon"] == 1.0], "name", "n"
+    )
+    for (name, n), own in cells.items():
+        figures = f"{mean(own, 'shd'):.1f} | {mean(own, 'exact'):.1f} | {mean(own, 'false'):.1f}"
+        rows = f"{mean(own, 'worth'):,.0f} | {own[0]['forecast']:,}"
+        text.append(f"| {name} | {n:,} | {figures} | {rows} |")
+    return text
+
+
+def false_edges(runs):
+    grid = [r for r in runs if r["part"] == "grid"]
+    text = ["", "## False adjacencies per variable", ""]
+    text.append(f"Means over {len(GAUSSIAN)} kinds of graphs, {len(GRID_SEEDS)} of each.")
+    epsilons = (*GRID_EPSILONS, NONE)
+    header = [f"ε = {e:g}" for e in GRID_EPSILONS] + ["no noise"]
+    text += ["", "| rows | " + " | ".join(header) + " |", "| --- " * (len(header) + 1) + "|"]
+    for n in GRID_ROWS:
+        shares = [
+            [r["false"] / r["d"] for r in grid if (r["n"], r["epsilon"]) == (n, e)]
+            for e in epsilons
+        ]
+        text.append(f"| {n:,} | " + " | ".join(f"{np.mean(s):.2f}" for s in shares) + " |")
+    return text
+
+
+def forecasts(runs):
+    noisy = [r for r in runs if r["epsilon"] != NONE]
+    said = [r for r in noisy if r["forecast"]]
+    more = np.mean([r["worth"] >= r["forecast"] for r in said])
+    better = np.mean([r["shd"] <= r["promised"] + SLACK for r in said])
+    ratio = np.median([r["worth"] / r["forecast"] for r in said])
+    nothing = [r for r in noisy if not r["forecast"]]
+    silent = np.mean([r["worth"] <= 1 for r in nothing])
+    text = f"""
+## Forecast
+
+- In {len(said)} of {len(noisy)} runs the forecast is a number of rows. The result is worth at least
+  as many in {more:.0%} of them, in the median {ratio:.2f} times as many.
+- The SHD is at most that of exact sums of so many rows in {better:.0%} of them.
+- In the other {len(nothing)} runs the forecast is that nothing can be learned. Nothing is learned
+  in {silent:.0%} of them."""
+    return text.splitlines()
+
+
+def constants(candidates):
+    rows = ", ".join(f"{n:,}" for n in itertools.chain(*TUNED_ROWS.values()))
+    text = ["", "## Constants", ""]
+    text.append(f"`--tune`: {len(TUNED_SEEDS)} other graphs of each kind, ε = 1, and {rows} rows.")
+    text += ["", "| constants | SHD / true edges | false adjacencies per variable |"]
+    text.append("| --- | --- | --- |")
+    return text + [f"| {c['constants']} | {c['shd']:.2f} | {c['false']:.3f} |" for c in candidates]
+
+
+def render(runs, candidates):
+    text = f"""# Moments with noise, by whitening in rounds
+
+`python benchmarks/privacy/whitening.py`: three sites of which two are honest, δ = 1e-6, bounds of
+four standard deviations; SHD of equivalence classes. The first tables are means over {len(SEEDS)}
+graphs; in brackets the mechanism that whitening has replaced."""
+    parts = (curves, few_rows, false_edges, forecasts)
+    lines = [text, *itertools.chain(*(part(runs) for part in parts)), *constants(candidates)]
+    return "\n".join(lines) + "\n"
+
+
+def again(runs):
+    """Repeat all runs; figures of the mechanism before are kept."""
+    keys = ("part", "name", "seed", "n", "epsilon")
+    before = {tuple(r[k] for k in keys): r["before"] for r in runs if "before" in r}
+    for run in all_runs():
+        place = tuple(run[k] for k in keys)
+        yield run | ({"before": before[place]} if place in before else {})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tune", action="store_true")
+    parser.add_argument("--render", action="store_true")
+    options = parser.parse_args()
+    path = RESULTS / "privacy-whitening.json"
+    known = json.loads(path.read_text())
+    begin, runs, candidates = time.process_time(), known["runs"], known.get("constants", [])
+    if options.tune:
+        candidates = list(tuned())
+    elif not options.render:
+        runs = list(again(runs))
+    lines = json.dumps({"constants": candidates, "runs": runs})
+    path.write_text(lines.replace('{"part"', '\n{"part"') + "\n")
+    print(f"{time.process_time() - begin:.0f} CPU seconds", flush=True)
+    (RESULTS / "privacy-whitening.md").write_text(render(runs, candidates))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Attack y08: one person has a value that the study does not list, and a refusal would tell.
+
+With noise, rows that lack a value or have another level are left out, and every site answers. One
+such person changes the answer by no more than any other person does.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.joint.consortium import SCHEMA
+from tests.joint.noise.private_group import consortium
+
+from isthmus.joint import AskCounts
+from isthmus.joint.noise.answers import NoisyAnswers, noisy_release, usable
+from isthmus.joint.noise.moments import NoisyMoments
+from isthmus.joint.noise.whitening import LAST, SURVEY
+from isthmus.statistics import CountPlan
+from isthmus.types import Floats
+
+WIDTH = 1 + SCHEMA.width
+STRANGE = {
+    "unlisted level": (2, 3.0),
+    "negative code": (2, -1.0),
+    "missing level": (3, np.nan),
+    "missing number": (0, np.nan),
+    "infinite number": (1, np.inf),
+}
+
+
+def rows(n: int = 40) -> Floats:
+    rng = np.random.default_rng(8)
+    numbers = [rng.uniform(0, 100, n), rng.uniform(0, 5, n)]
+    return np.column_stack([*numbers, rng.integers(0, 3, n), rng.integers(0, 2, n)])
+
+
+@pytest.mark.parametrize("what", STRANGE)
+@pytest.mark.parametrize("kind", ["survey", "products", "counts"])
+@pytest.mark.parametrize("column", [False, True], ids=["rows", "persons"])
+def test_a_row_that_does_not_fit_changes_nothing(
+    tmp_path: Path, what: str, kind: str, *, column: bool
+) -> None:
+    group = consortium(tmp_path)
+    site = NoisyAnswers(group.study, group.controller("north")._writer)
+    release: Any = {
+        "survey": lambda: NoisyMoments(group.study, SURVEY),
+        "products": lambda: NoisyMoments(group.study, LAST, np.eye(WIDTH)),
+        "counts": lambda: noisy_release(
+            AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]])), group.study
+        ),
+    }[kind]()
+    values = rows()
+    place, value = STRANGE[what]
+    values[7, place] = value
+    persons = np.arange(len(values)) if column else None
+    kept = np.arange(len(values)) != 7
+    strange: Any = SimpleNamespace(values=values, persons=persons)
+    without: Any = SimpleNamespace(
+        values=values[kept], persons=None if persons is None else persons[kept]
+    )
+    assert np.array_equal(usable(SCHEMA, values), kept)
+    assert np.array_equal(site.exact(release, strange), site.exact(release, without))
