@@ -64,3 +64,21 @@ def test_a_row_that_does_not_fit_changes_nothing(
     )
     assert np.array_equal(usable(SCHEMA, values), kept)
     assert np.array_equal(site.exact(release, strange), site.exact(release, without))
+
+
+@pytest.mark.filterwarnings("ignore:The noise")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("ward", "X"), ("ward", None), ("ill", None), ("age", np.nan), ("dose", np.inf)],
+)
+def test_a_site_with_such_a_person_answers_like_any_other(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    pytest.importorskip("opendp")
+    group = consortium(tmp_path, requests=["moments"])
+    kind = float if isinstance(value, float) else object
+    group.data["east"][name] = group.data["east"][name].astype(kind)
+    group.data["east"][name][3] = value
+    group.federation().moments()
+    assert not group.why("east")
+    assert group.events("east") == group.events("north")
