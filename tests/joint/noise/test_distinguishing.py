@@ -11,6 +11,7 @@ import math
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,10 @@ from tests.joint.consortium import Consortium
 
 from isthmus.joint import AskCounts, Cohort, DifferentialPrivacy
 from isthmus.joint.noise import answers
+from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
+from isthmus.joint.noise.moments import NoisyMoments
+from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST
 from isthmus.joint.secure_sum.limbs import to_int64
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
@@ -58,14 +62,14 @@ def observed_epsilon(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return largest
 
 
-def private_group(folder: Path) -> Consortium:
+def private_group(folder: Path, **changes: Any) -> Consortium:
+    terms: dict[str, Any] = {"requests": ["counts"], "plan": CountPlan.up_to(1)}
     group = Consortium(
         folder,
         schema=SCHEMA,
         bounds={},
-        requests=["counts"],
-        plan=CountPlan.up_to(1),
         privacy=DifferentialPrivacy(EPSILON, DELTA, honest=1),
+        **(terms | changes),
     )
     for name, policy in group.policies.items():
         group.policies[name] = replace(policy, maximum_epsilon=EPSILON)
@@ -114,3 +118,22 @@ def test_an_answer_is_the_exact_one_and_the_noise(
     sent = to_int64(site.numbers(REQUEST, rows))
     assert asked == [(release.scale, release.numbers)]
     assert np.array_equal(sent, site.exact(release, rows) + np.arange(3) - 1)
+
+
+@pytest.mark.parametrize("share", [1.0, 1 / 6])
+def test_the_best_map_of_a_coordinator_shows_no_person(tmp_path: Path, share: float) -> None:
+    """A map that puts everybody on the sphere, where one person changes the products most."""
+    terms = private_group(tmp_path, requests=["moments"], plan=None).study
+    release = NoisyMoments(terms, LAST, np.array([[0.0, LARGEST_ENTRY], [1.0, -0.9]]))
+    values = np.array(PEOPLE, dtype=float)[:, None]
+    person = release.integers(values) - release.integers(values[1:])
+    assert np.linalg.norm(person / release.spread) > 0.99 * release.sensitivity
+    noise = np.zeros((2 * RUNS, release.numbers))
+    for spread in np.unique(release.spread):
+        same = release.spread == spread
+        drawn = discrete_gaussian(share * release.scale * float(spread), 2 * RUNS * int(same.sum()))
+        noise[:, same] = drawn.reshape(2 * RUNS, -1)
+    best = person / release.spread**2
+    found = observed_epsilon((person + noise[:RUNS]) @ best, noise[RUNS:] @ best)
+    # With a sixth of the noise, the person is noticed: the test has the power to fail.
+    assert (found <= epsilon_of(release.rho, DELTA)) is (share == 1.0)
