@@ -31,7 +31,15 @@ from isthmus.joint.noise.counts import NoisyCounts
 from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.metrics.hamming import shd_cpdag
-from isthmus.simulate import discrete_network, erdos_renyi, linear_model, scale_free
+from isthmus.simulate import (
+    Exponential,
+    Gaussian,
+    discrete_network,
+    erdos_renyi,
+    linear_model,
+    scale_free,
+)
+from isthmus.simulate.noise import Noise
 from isthmus.statistics import Variable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -45,6 +53,8 @@ DELTA = 1e-6
 PARENTS = 2
 SPREAD = 4.0
 """Bounds of continuous variables, in standard deviations on both sides of the mean."""
+WIDE = 20.0
+"""The same where noise is skewed. Values beyond their bounds would change relations."""
 
 
 @dataclass(frozen=True)
@@ -120,10 +130,10 @@ def without_noise(release: NoisyRelease, exact: np.ndarray) -> NoisyEstimate[Any
     return release.estimate(exact.tolist(), 0.0)
 
 
-def gaussian(dag: ist.DAG, n: int, seed: int, sample: int) -> Problem:
-    """Rows of a linear Gaussian network with random coefficients."""
-    model = linear_model(dag, seed=seed)
-    spread = SPREAD * np.sqrt(np.diagonal(model.covariance()))
+def gaussian(dag: ist.DAG, n: int, seed: int, sample: int, noise: Noise = Gaussian()) -> Problem:
+    """Rows of a linear network with random coefficients."""
+    model = linear_model(dag, seed=seed, noise=noise)
+    spread = (SPREAD if noise == Gaussian() else WIDE) * np.sqrt(np.diagonal(model.covariance()))
     bounds = {name: (-s, s) for name, s in zip(dag.nodes, spread.tolist(), strict=True)}
     schema = ist.Schema(tuple(Variable(v, ist.Kind.CONTINUOUS) for v in dag.nodes))
     return Problem(dag, schema, bounds, model.sample(n, seed=sample).array())
@@ -137,9 +147,9 @@ def discrete(network: Any, n: int, sample: int) -> Problem:
     return Problem(network.dag, ist.Schema(variables), {}, rows)
 
 
-def _gaussian(d: int, degree: int) -> Callable[[int, int], Problem]:
+def _gaussian(d: int, degree: int, noise: Noise = Gaussian()) -> Callable[[int, int], Problem]:
     def make(n: int, seed: int) -> Problem:
-        return gaussian(erdos_renyi(d, degree * d // 2, seed=seed), n, seed, 1000 + seed)
+        return gaussian(erdos_renyi(d, degree * d // 2, seed=seed), n, seed, 1000 + seed, noise)
 
     return make
 
@@ -184,6 +194,9 @@ GAUSSIAN: dict[str, Callable[[int, int], Problem]] = {
     "gaussian12, hubs": _hubs(12),
 }
 """Random networks; each seed is another graph. The first two are reported in detail."""
+
+SKEWED = _gaussian(10, 4, Exponential())
+"""The first of them with skewed noise."""
 
 REPORTED: dict[str, Callable[[int, int], Problem]] = {
     "asia": _stored("asia"),

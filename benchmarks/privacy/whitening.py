@@ -33,7 +33,7 @@ import time
 from collections import defaultdict
 
 import numpy as np
-from problems import EPSILONS, GAUSSIAN, ROOT, ROWS
+from problems import EPSILONS, GAUSSIAN, ROOT, ROWS, SKEWED
 
 from isthmus.joint.noise import moments, whitening
 from isthmus.joint.noise.forecast import forecast
@@ -46,6 +46,8 @@ FEW_ROWS = {
     "gaussian10": (2_000, 3_000, 5_000, 10_000, 20_000),
     "gaussian20": (5_000, 10_000, 20_000, 200_000),
 }
+KINDS = GAUSSIAN | {"exponential10": SKEWED}
+SKEWED_ROWS = (5_000, 20_000, 60_000, 200_000, 1_000_000)
 GRID_ROWS = (300, 1_000, 3_000, 10_000, 30_000)
 GRID_EPSILONS = (0.05, 0.2, 0.5, 1.0, 3.0, 10.0)
 GRID_SEEDS = range(100, 104)
@@ -73,7 +75,7 @@ CANDIDATES = {
 
 def runs_of(part, name, seed, rows, epsilons):
     """Yield every run of a graph."""
-    problem = GAUSSIAN[name](max(rows), seed)
+    problem = KINDS[name](max(rows), seed)
     known = {"part": part, "name": name, "seed": seed, "d": len(problem.dag.nodes)}
     known |= {"true_edges": len(problem.dag.edges)}
     learned = {}
@@ -101,6 +103,8 @@ def all_runs():
         yield from runs_of("curves", name, seed, ROWS, EPSILONS)
     for name, seed in itertools.product(CURVES, MORE_SEEDS):
         yield from runs_of("few rows", name, seed, FEW_ROWS[name], (1.0,))
+    for seed in MORE_SEEDS:
+        yield from runs_of("few rows", "exponential10", seed, SKEWED_ROWS, (1.0,))
     for name, seed in itertools.product(GAUSSIAN, GRID_SEEDS):
         yield from runs_of("grid", name, seed, GRID_ROWS, GRID_EPSILONS)
 
