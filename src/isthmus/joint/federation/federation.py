@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.joint.federation.round_scheduler import RoundScheduler
 from isthmus.joint.noise.cost import NoiseCost
-from isthmus.joint.noise.counts import NoisyCounts
+from isthmus.joint.noise.counts import NoisyCounts, counted_schema, noisy_counts
 from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.joint.noise.section import DifferentialPrivacy
@@ -235,12 +235,17 @@ class Federation(Source):
     def counts(self, plan: CountPlan) -> Counts:
         """Compute counts over all sites with one secure sum.
 
-        `CountPlan.everything` returns all tables that the study plans, and so does any plan in a
-        study with differential privacy. Access to any other table then raises `UnplannedError`.
+        `CountPlan.everything` returns all tables that the study plans; access to any other table
+        then raises `UnplannedError`. In a study with differential privacy, there are two sums, and
+        any plan returns the counts of rows that were made from them.
         """
         self._require_statistics()
         study = self._study.plan
-        if study is not None and (plan.is_everything or self._study.privacy is not None):
+        if study is not None and self._study.privacy is not None:
+            if not self._counts:
+                self._counts.append(self._noisy_counts())
+            return self._counts[0]
+        if study is not None and plan.is_everything:
             plan = study
         schema = countable(self.schema(), plan)
         for known in self._counts:
@@ -286,8 +291,6 @@ class Federation(Source):
 
     def ask(self, request: SumRequest[T]) -> T:
         """Send a request to all sites and return the sum of their answers."""
-        if isinstance(request, AskCounts) and self._study.privacy is not None:
-            return cast("T", self._noisy_counts(request))
         total, _ = self._sum(request)
         return request.decode(total, self._grid)
 
@@ -303,12 +306,19 @@ class Federation(Source):
         self._releases += [Release(s, what, form, len(total)) for s in active]
         return total, len(active)
 
-    def _noisy_counts(self, request: AskCounts) -> Counts:
-        """Return tables that are estimated from counts with noise."""
-        release = NoisyCounts(self._study)
-        total, sites = self._sum(request, release)
-        estimate = release.estimate(to_ints(total), release.scale * math.sqrt(sites))
-        self._note_cost(request.name, [release], estimate, sites)
+    def _noisy_counts(self) -> Counts:
+        """Return counts that are estimated from two requests with noise."""
+        releases: list[NoisyCounts] = []
+        names, sites = counted_schema(self._study).names, list[int]()
+
+        def ask(number: int, plan: CountPlan) -> tuple[list[int], int]:
+            releases.append(NoisyCounts(self._study, number, plan))
+            total, active = self._sum(AskCounts(names, plan, number), releases[-1])
+            sites.append(active)
+            return to_ints(total), active
+
+        estimate = noisy_counts(self._study, ask)
+        self._note_cost(AskCounts.name, releases, estimate, min(sites))
         return estimate.statistic
 
     def _noisy_moments(self) -> Moments:

@@ -14,7 +14,8 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.cohort import RowsOfStudy
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
-from isthmus.joint.noise.counts import NoisyCounts
+from isthmus.joint.noise.counts import NoisyCounts, planned_pairs
+from isthmus.joint.noise.interactions import PAIRS
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.joint.noise.release import NoisyRelease, first_rows, widened
 from isthmus.joint.noise.whitening import LAST, SURVEY
@@ -81,8 +82,8 @@ def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease:
     """
     if isinstance(request, AskMoments) and request.round is not None:
         return NoisyMoments(study, request.round, request.map)
-    if isinstance(request, AskCounts) and study.plan is not None:
-        return NoisyCounts(study)
+    if isinstance(request, AskCounts) and request.round is not None and study.plan is not None:
+        return NoisyCounts(study, request.round, request.plan)
     raise DataError(f"Requests for {request.name} cannot be answered with noise.")
 
 
@@ -98,10 +99,10 @@ def require_possible(study: Study) -> None:
     if AskMoments.name in study.requests:
         releases += [NoisyMoments(study, number) for number in range(SURVEY, LAST + 1)]
     if AskCounts.name in study.requests and study.plan is not None:
-        releases.append(NoisyCounts(study))
+        releases.append(NoisyCounts(study, PAIRS, planned_pairs(study)))
     for release in releases:
-        noise = math.ceil(release.scale * release.spread.max())
-        largest = release.unit * rows + TAIL * noise
+        spread = math.ceil(release.spread.max(initial=1.0))
+        largest = spread * (release.unit * rows + TAIL * math.ceil(release.scale))
         if largest * sites >= LARGEST_SUM:
             raise StudyError(
                 f"Sums over {sites} sites of up to {rows:,} rows each, with noise for "
@@ -226,7 +227,8 @@ def usable(schema: Schema, values: Floats) -> NDArray[np.bool_]:
 
 def _place(request: SumRequest[Any]) -> str:
     """Return the place of a request in its study; one question is answered in each."""
-    return f"{request.name} {request.round}" if isinstance(request, AskMoments) else request.name
+    in_rounds = isinstance(request, AskMoments | AskCounts)
+    return f"{request.name} {request.round}" if in_rounds else request.name
 
 
 def _name(request: SumRequest[Any]) -> str:

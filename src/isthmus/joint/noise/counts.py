@@ -1,49 +1,87 @@
-"""Tables of counts with noise."""
+"""Counts with noise: all pairs first, then only the tables that a first skeleton asks for.
+
+The second request depends on the answer to the first one. That costs no privacy: the noise suffices
+for any tables. A graph is learned from both answers, with tests that know the noise, and rows are
+made that follow it, as MST and AIM do for synthetic data (McKenna, Miklau and Sheldon 2021; McKenna
+et al. 2022). Scores and searches use the counts of these rows.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from graphlib import TopologicalSorter
 from itertools import combinations
 from typing import TypeAlias, final
 
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.row_hashes import chunks
+from isthmus.joint.noise.dependence import Dependence
+from isthmus.joint.noise.interactions import (
+    FINE,
+    PAIRS,
+    TABLES,
+    Interactions,
+    Positions,
+    layout_of,
+)
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
+from isthmus.joint.noise.structure import (
+    FALSE_PAIRS,
+    directed,
+    first_skeleton,
+    last_skeleton,
+    wanted_tables,
+)
 from isthmus.sources.base import countable
-from isthmus.statistics import CountPlan, Counts
-from isthmus.statistics.blocks import planned_sets
+from isthmus.statistics import CountPlan, Counts, Schema
 from isthmus.types import Floats, Integers
 
-FINE = 2**8
-"""The integer that stands for one row. Noise on this grid is so wide that a sum of discrete
-Gaussians is a discrete Gaussian for all purposes, even if a site adds little of it."""
+SHARES = (0.5, 0.5)
+"""Shares of the budget of the two requests. See ``benchmarks/results/privacy-counts.md``."""
 
-PASSES = 3
-"""How often tables are made consistent and non-negative in turn."""
+MOST_ROWS = 2**20
+"""Rows are made up to this number."""
 
-RARE = 1.0
-"""Smallest count of a cell, in standard deviations of the noise, in estimates of its effect."""
+CHUNK = 2**18
+"""Number of rows that are counted at once."""
 
-QUANTILE = 1.0
-"""Quantile of the ratios of noise to sampling error over all tables; 1 is the worst table. These
-constants were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
+
+def counted_schema(study: Study) -> Schema:
+    """Return the variables of a study that are counted."""
+    assert study.plan is not None
+    return countable(study.schema, study.plan)
+
+
+def planned_pairs(study: Study) -> CountPlan:
+    """Return the plan of the first request: the pairs that the study plans."""
+    names, plan = counted_schema(study).names, study.plan
+    assert plan is not None
+    pairs = [p for p in combinations(names, 2) if plan.covers(p)]
+    return CountPlan.sets([*pairs, *([name] for name in names)])
 
 
 @final
 class NoisyCounts(NoisyRelease):
-    """The planned tables of a study, and the number of rows."""
+    """The answer to one of the two requests.
 
-    def __init__(self, study: Study) -> None:
+    Parameters
+    ----------
+    study
+        The study, with a section on privacy and a plan.
+    number
+        Which request.
+    plan
+        The tables that it asks for.
+    """
+
+    def __init__(self, study: Study, number: int, plan: CountPlan) -> None:
         super().__init__(study)
-        assert study.plan is not None
-        self._plan: CountPlan = study.plan
-        self._schema = countable(study.schema, self._plan)
-        self._sets = planned_sets(self._schema, self._plan)
-        sizes = self._schema.cardinalities
-        self._shapes = [tuple(int(sizes[i]) for i in s) for s in self._sets]
+        self._number = number
+        self._schema = counted_schema(study)
+        self.layout = layout_of(self._schema, plan, number)
 
     @property
     def unit(self) -> int:
@@ -51,97 +89,100 @@ class NoisyCounts(NoisyRelease):
 
     @property
     def numbers(self) -> int:
-        return 1 + sum(map(math.prod, self._shapes))
+        return sum(self.layout.lengths)
 
     @property
     def row_sensitivity(self) -> float:
-        # A row is in one cell of each table, and in the number of rows.
-        return FINE * math.sqrt(1 + len(self._sets))
+        return self.layout.sensitivity
+
+    @property
+    def rho(self) -> float:
+        return super().rho * SHARES[self._number]
+
+    @cached_property
+    def spread(self) -> Floats:
+        return self.layout.spread
 
     def integers(self, values: Floats) -> Integers:
         places = list(self.study.schema.indices(self._schema.names))
-        whole = np.zeros(self.numbers, dtype=np.int64)
-        for rows in chunks(len(values)):
-            whole += self._counted(np.asarray(values[rows])[:, places].T.astype(np.int64))
-        return FINE * whole
+        total = np.zeros(self.numbers, dtype=np.int64)
+        for start in range(0, len(values), CHUNK):
+            part = np.asarray(values[start : start + CHUNK])[:, places]
+            total += self.layout.integers(part.astype(np.int64))
+        return total
 
-    def _counted(self, codes: Integers) -> Integers:
-        counts = Counts.from_codes(self._schema, codes, plan=self._plan)
-        parts = [np.array([counts.n], dtype=np.int64)]
-        parts += [counts.table([self._schema.names[i] for i in s]).reshape(-1) for s in self._sets]
-        return np.concatenate(parts)
 
-    def estimate(self, total: list[int], scale: float) -> NoisyEstimate[Counts]:
-        error = scale / FINE
-        tables, n = self.valid_tables(total)
-        worth = self.worth(tables, n, error)
-        whole = {s: rounded(t * (worth / n), worth) for s, t in tables.items()}
-        return NoisyEstimate(Counts(self._schema, worth, self._plan, whole), round(n), error, worth)
+AskTables: TypeAlias = Callable[[int, CountPlan], tuple[list[int], int]]
+"""Asks all sites for tables; returns the sum and the number of sites in it."""
 
-    def valid_tables(self, total: list[int]) -> tuple[Tables, float]:
-        """Return tables without negative cells that agree with each other, and their sum."""
-        flat = np.array([v / FINE for v in total])
-        tables: Tables = {}
-        at = 1
-        for positions, shape in zip(self._sets, self._shapes, strict=True):
-            stop = at + math.prod(shape)
-            tables[positions] = flat[at:stop].reshape(shape)
-            at = stop
-        n = max(self._rows(flat[0], tables), 1.0)
-        for _ in range(PASSES):
-            tables = consistent(tables, n, self._subsets)
-            tables = {s: onto_simplex(t, n) for s, t in tables.items()}
-        return tables, n
 
-    @cached_property
-    def _subsets(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
-        return shared_subsets(self._sets)
+def noisy_counts(study: Study, ask: AskTables) -> NoisyEstimate[Counts]:
+    """Estimate the counts of all discrete variables of a study, with at most two requests."""
+    schema = counted_schema(study)
+    found = Interactions(tuple(int(k) for k in schema.cardinalities))
+    level = FALSE_PAIRS / len(schema)
 
-    def _rows(self, single: float, tables: Tables) -> float:
-        """Return the best estimate of the number of rows: each table gives one, too."""
-        weights = np.array([1.0, *(1.0 / t.size for t in tables.values())])
-        totals = np.array([single, *(t.sum() for t in tables.values())])
-        return float(weights @ totals / weights.sum())
+    def take(number: int, plan: CountPlan) -> float:
+        release = NoisyCounts(study, number, plan)
+        total, sites = ask(number, plan)
+        scale = release.scale * math.sqrt(sites)
+        found.add(release.layout, total, scale)
+        return scale / FINE
 
-    def worth(self, tables: Tables, n: float, error: float) -> int:
-        """Return the number of rows with which a test of independence would be as uncertain.
+    error = take(PAIRS, planned_pairs(study))
+    seen = Dependence(found, level)
+    skeleton = first_skeleton(seen)
+    plan = _second(study, schema, wanted_tables(seen, skeleton))
+    if plan is not None:
+        take(TABLES, plan)
+        seen = Dependence(found, level)
+        skeleton = last_skeleton(seen, skeleton)
+    parents = directed(seen, skeleton)
+    worth = max(round(found.n * seen.visible()), 1)
+    rows = max(min(worth, MOST_ROWS), 1)
+    counts = Counts.from_codes(schema, made_rows(found, parents, rows))
+    return NoisyEstimate(counts, round(found.n), error, worth)
 
-        Without noise, the statistic of such a test grows by one per degree of freedom, because the
-        variance of a cell is its expected count. Noise adds its own variance, divided by that
-        count: it hits rare cells hardest.
-        """
-        if error == 0.0:
-            return round(n)
-        ratios = []
-        for positions, table in tables.items():
-            variance = error**2 * self._noise_of(positions)
-            ratios.append(variance * float(np.mean(1.0 / (table + RARE * error))))
-        return max(round(n / (1.0 + float(np.quantile(ratios, QUANTILE)))), 1)
 
-    def _noise_of(self, positions: tuple[int, ...]) -> float:
-        """Return the variance per degree of freedom of interactions, in units of that of a cell.
+def _second(study: Study, schema: Schema, wanted: Sequence[Positions]) -> CountPlan | None:
+    """Return the plan of the second request; ``None`` if there is nothing to ask."""
+    plan = study.plan
+    assert plan is not None
+    sets = [[schema.names[i] for i in positions] for positions in wanted]
+    sets = [names for names in sets if plan.covers(names)]
+    return CountPlan.sets(sets) if sets else None
 
-        Each interaction is estimated by the average over all tables that have it.
-        """
-        sizes = self._schema.cardinalities
-        left = math.prod(int(sizes[i]) for i in positions) - 1
-        total, degrees = 0.0, 0
-        for subset, homes in self._subsets_of[positions]:
-            free = math.prod(int(sizes[i]) - 1 for i in subset)
-            left -= free
-            if len(subset) > 1:
-                total, degrees = total + free / homes, degrees + free
-        return (total + left) / max(degrees + left, 1)
 
-    @cached_property
-    def _subsets_of(self) -> dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]]:
-        found: dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]] = {
-            s: [] for s in self._sets
-        }
-        for subset, homes in self._subsets.items():
-            for home in homes:
-                found[home].append((subset, len(homes)))
-        return found
+def made_rows(found: Interactions, parents: Sequence[tuple[int, ...]], rows: int) -> Integers:
+    """Return rows that follow a graph, with the tables of its families as they were found.
+
+    Each family has the counts that were found, up to rounding; all else is left to chance.
+
+    Returns
+    -------
+    Integers
+        Codes of shape (variables, rows).
+    """
+    rng = np.random.default_rng(0)
+    codes = np.zeros((len(parents), rows), dtype=np.int64)
+    graph = {v: set(above) for v, above in enumerate(parents)}
+    for v in TopologicalSorter(graph).static_order():
+        above = tuple(sorted(parents[v]))
+        family = (*above, v)
+        table = np.transpose(
+            found.table(tuple(sorted(family))), [sorted(family).index(i) for i in family]
+        )
+        levels = found.sizes[v]
+        shares = onto_simplex(table, found.n).reshape(-1, levels)
+        shares = shares + onto_simplex(found.table((v,)), 1e-6)
+        shape = tuple(found.sizes[i] for i in above)
+        cell = np.ravel_multi_index(tuple(codes[list(above)]), shape) if above else np.zeros(rows)
+        order = np.argsort(cell, kind="stable")
+        starts = np.searchsorted(cell[order], np.arange(len(shares) + 1))
+        for own, start, stop in zip(shares, starts[:-1], starts[1:], strict=True):
+            counts = rounded(own * ((stop - start) / own.sum()), int(stop - start))
+            codes[v, order[start:stop]] = rng.permutation(np.repeat(np.arange(levels), counts))
+    return codes
 
 
 def rounded(table: Floats, total: int) -> Integers:
@@ -152,60 +193,6 @@ def rounded(table: Floats, total: int) -> Integers:
     order = np.argsort(whole - flat, kind="stable")
     whole[order[:missing]] += 1
     return whole.reshape(table.shape)
-
-
-Positions: TypeAlias = tuple[int, ...]
-Tables: TypeAlias = dict[Positions, Floats]
-
-LARGEST_SUBSET = 3
-MOST_ADJUSTMENTS = 200_000
-"""Maximum number of adjustments; larger subsets of variables are then not compared."""
-
-
-def shared_subsets(sets: list[Positions]) -> dict[Positions, list[Positions]]:
-    """Return the subsets of variables that several tables have, with these tables.
-
-    Smaller subsets come first.
-    """
-    shared: dict[Positions, list[Positions]] = {}
-    adjustments = 0
-    for size in range(1, LARGEST_SUBSET + 1):
-        homes: dict[Positions, list[Positions]] = {}
-        for s in sets:
-            if len(s) > size:
-                for subset in combinations(s, size):
-                    homes.setdefault(subset, []).append(s)
-        several = {subset: tables for subset, tables in homes.items() if len(tables) > 1}
-        adjustments += sum(map(len, several.values()))
-        if adjustments > MOST_ADJUSTMENTS:
-            break
-        shared |= several
-    return shared
-
-
-def consistent(tables: Tables, n: float, shared: dict[Positions, list[Positions]]) -> Tables:
-    """Return tables whose common margins agree: each is the average over all tables that have it.
-
-    The averages are weighted by the inverse variance of the noise (Qardaji, Yang and Li, "PriView",
-    2014). Smaller subsets come first, because later adjustments leave their margins as they are.
-    """
-    adjusted = {s: t + (n - t.sum()) / t.size for s, t in tables.items()}
-    for subset, homes in shared.items():
-        margins = [_margin(adjusted[s], s, subset) for s in homes]
-        weights = np.array([1.0 / adjusted[s].size for s in homes])
-        average = np.tensordot(weights / weights.sum(), np.array(margins), axes=1)
-        for s, margin in zip(homes, margins, strict=True):
-            difference = (average - margin) * (margin.size / adjusted[s].size)
-            shape = [
-                size if i in subset else 1 for i, size in zip(s, adjusted[s].shape, strict=True)
-            ]
-            adjusted[s] = adjusted[s] + difference.reshape(shape)
-    return adjusted
-
-
-def _margin(table: Floats, positions: Positions, subset: Positions) -> Floats:
-    margin: Floats = table.sum(axis=tuple(k for k, i in enumerate(positions) if i not in subset))
-    return margin
 
 
 def onto_simplex(table: Floats, n: float) -> Floats:

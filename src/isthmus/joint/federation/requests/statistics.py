@@ -23,6 +23,7 @@ from isthmus.joint.federation.requests.fixed_point import (
     require_plausible_counts,
 )
 from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.noise.interactions import PAIRS, TABLES, layout_of
 from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source, countable
@@ -129,10 +130,24 @@ class AskMoments(StatisticRequest[Moments]):
 @final
 @dataclass(frozen=True)
 class AskCounts(StatisticRequest[Counts]):
-    """Request tables over planned sets of discrete variables."""
+    """Request tables over planned sets of discrete variables.
+
+    In a study with differential privacy, there are two such requests; see
+    `isthmus.joint.noise.counts`.
+
+    Parameters
+    ----------
+    asked
+        Names of the variables.
+    plan
+        The tables.
+    round
+        Which of the two requests; ``None`` without differential privacy.
+    """
 
     asked: tuple[str, ...]
     plan: CountPlan
+    round: int | None = None
     name: ClassVar[str] = "counts"
     limbs: ClassVar[int] = 2
     releases_columns: ClassVar[bool] = False
@@ -142,10 +157,14 @@ class AskCounts(StatisticRequest[Counts]):
         return self.asked
 
     def violations(self, study: Study) -> list[str]:
-        if study.privacy is not None and self.plan != study.plan:
-            return ["with privacy, tables are released once, all that the study plans"]
         covered = study.plan is not None and _covers(study.plan, self.plan)
-        return [] if covered else ["the study does not plan these tables"]
+        if not covered:
+            return ["the study does not plan these tables"]
+        if study.privacy is None:
+            exact = self.round is None
+            return [] if exact else ["rounds of counts are for studies with privacy"]
+        rounds = self.round in (PAIRS, TABLES) and self.plan.groups is not None
+        return [] if rounds else ["with privacy, tables are released in two rounds"]
 
     def _schema(self, schema: Schema) -> Schema:
         counted = countable(schema, self.plan)
@@ -154,7 +173,11 @@ class AskCounts(StatisticRequest[Counts]):
         return counted
 
     def size(self, grid: FixedPointEncoding) -> int:
-        return counts_size(self._schema(grid.schema), self.plan)
+        schema = self._schema(grid.schema)
+        size = counts_size(schema, self.plan)
+        if self.round is None:
+            return size
+        return sum(layout_of(schema, self.plan, self.round).lengths)
 
     def contribute(self, source: Source) -> Contribution[Counts]:
         counts = source.counts(self.plan)
@@ -179,10 +202,14 @@ class AskCounts(StatisticRequest[Counts]):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(tuple(map(str, plain["counts"])), CountPlan.from_dict(plain["plan"]))
+        names, number = plain["counts"], plain.get("round")
+        if number is not None and type(number) is not int:
+            raise FormatError(f"The round of a request for counts is {number!r}, not a number.")
+        return cls(tuple(map(str, names)), CountPlan.from_dict(plain["plan"]), number)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"counts": list(self.asked), "plan": self.plan.to_dict()}
+        plain: dict[str, Any] = {"counts": list(self.asked), "plan": self.plan.to_dict()}
+        return plain if self.round is None else plain | {"round": self.round}
 
     def __str__(self) -> str:
         return f"tables of {len(self.asked)} variables: {self.plan}"

@@ -1,0 +1,182 @@
+"""Tests of independence for tables with noise.
+
+A test compares a table with the one that is expected if two variables are independent, or depend on
+each other only through others. The squared difference in each cell is divided by its variance: the
+expected count, as without noise, and the variance of the noise. Cells that noise drowns say little,
+and the other ones count in full. Where tables without noise would be counted within each stratum of
+the other variables, tests here are of sums over the strata, as the noise of rare ones is too large.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import combinations
+from typing import final
+
+import numpy as np
+from scipy.special import chdtri
+
+from isthmus.joint.noise.interactions import Interactions, Positions
+from isthmus.types import Floats
+
+LEAST_SHARE = 1e-9
+"""Counts are at least this, so that conditional shares exist."""
+
+
+def pair(a: int, b: int) -> Positions:
+    """Return two variables in ascending order."""
+    return (a, b) if a < b else (b, a)
+
+
+@final
+class Dependence:
+    """How much variables depend on each other, as far as noise lets it be seen.
+
+    A test returns by how much its statistic exceeds the quantile at `level`: independence does not
+    explain a positive one.
+
+    Parameters
+    ----------
+    found
+        The interactions of all pairs, and of some sets of three variables.
+    level
+        Probability with which a test is positive although there is no dependence.
+    """
+
+    def __init__(self, found: Interactions, level: float) -> None:
+        self._found = found
+        self.level = level
+        self.sizes = found.sizes
+        self.n = found.n
+        self._margins = [self._margin(i) for i in range(len(self.sizes))]
+        self._tables = {
+            p: found.table(p)
+            for p in combinations(range(len(self.sizes)), 2)
+            if p in found.variances
+        }
+        self._known: dict[tuple[int, int, Positions], float | None] = {}
+
+    def _margin(self, i: int) -> Floats:
+        """Return the counts of one variable. None is below the noise."""
+        count = self._found.table((i,))
+        least = max(1.0, 0.5 * self._found.variances[(i,)] ** 0.5)
+        count = np.maximum(count, least)
+        return np.asarray(count * (self.n / count.sum()))
+
+    def table(self, a: int, b: int) -> Floats:
+        """Return the table of two variables."""
+        return self._tables[a, b] if a < b else self._tables[b, a].T
+
+    def noise(self, *positions: int) -> float:
+        """Return the variance of the noise in a cell of an interaction."""
+        return self._found.variances[tuple(sorted(positions))]
+
+    def degrees(self, a: int, b: int) -> int:
+        """Return the degrees of freedom of a test of two variables."""
+        return (self.sizes[a] - 1) * (self.sizes[b] - 1)
+
+    def quantile(self, a: int, b: int, level: float, strata: int = 1) -> float:
+        """Return the value that the statistic exceeds with this probability."""
+        degrees = self.degrees(a, b) * strata
+        return float(chdtri(degrees, level)) if degrees else 0.0
+
+    @cached_property
+    def marginal(self) -> dict[Positions, float]:
+        """The test of independence of each pair."""
+        return {p: self._excess(*p, self._independent(*p), self.noise(*p)) for p in self._tables}
+
+    @cached_property
+    def strength(self) -> dict[Positions, float]:
+        """How strongly each pair depends on each other, whatever the number of rows is."""
+        strength = {}
+        for p, table in self._tables.items():
+            expected = self._independent(*p)
+            weight = np.maximum(expected, self.noise(*p) ** 0.5)
+            strength[p] = float(((table - expected) ** 2 / weight).sum() / self.n)
+        return strength
+
+    def given(self, a: int, b: int, others: Positions) -> float | None:
+        """Test whether two variables depend on each other only through at most two others.
+
+        Returns
+        -------
+        float or None
+            ``None`` if the tables for it are not known.
+        """
+        key = (*pair(a, b), others)
+        if key not in self._known:
+            self._known[key] = self._given(*pair(a, b), others)
+        return self._known[key]
+
+    def _given(self, a: int, b: int, others: Positions) -> float | None:
+        involved = (a, b, *others)
+        if any(p not in self._tables for p in combinations(sorted(involved), 2)):
+            return None
+        if not others:
+            return self.marginal[a, b]
+        if len(others) == 1:
+            return self._through(a, b, others[0])
+        return self._through_two(a, b, *others)
+
+    def _independent(self, a: int, b: int) -> Floats:
+        return np.outer(self._margins[a], self._margins[b]) / self.n
+
+    def _excess(self, a: int, b: int, expected: Floats, noise: Floats | float) -> float:
+        statistic = ((self.table(a, b) - expected) ** 2 / (expected + noise)).sum()
+        return float(statistic) - self.quantile(a, b, self.level)
+
+    def _through(self, a: int, b: int, k: int) -> float:
+        first, second = _shares(self.table(a, k)), _shares(self.table(b, k))
+        expected = (first * self._margins[k]) @ second.T
+        # The noise of the tables that the expected one is computed from adds to its own.
+        noise = self.noise(a, b) + (
+            self.noise(a, k) * (second**2).sum(axis=1)[None, :]
+            + self.noise(b, k) * (first**2).sum(axis=1)[:, None]
+        )
+        return self._excess(a, b, expected, noise)
+
+    def _through_two(self, a: int, b: int, k: int, m: int) -> float | None:
+        first, second = self.three(a, k, m), self.three(b, k, m)
+        if first is None or second is None:
+            return None
+        first, second = _shares(first), _shares(second)
+        both = np.maximum(self.table(k, m), LEAST_SHARE)
+        both *= self.n / both.sum()
+        expected = np.einsum("akm,bkm,km->ab", first, second, both)
+        noise = self.noise(a, b) + (
+            self.noise(a, k, m) * (second**2).sum(axis=(1, 2))[None, :]
+            + self.noise(b, k, m) * (first**2).sum(axis=(1, 2))[:, None]
+        )
+        return self._excess(a, b, expected, noise)
+
+    def three(self, *positions: int) -> Floats | None:
+        """Return the table of three variables, with axes in this order; ``None`` if not known."""
+        ascending = tuple(sorted(positions))
+        if ascending not in self._found.variances:
+            return None
+        return np.transpose(self._found.table(ascending), [ascending.index(i) for i in positions])
+
+    def within(self, a: int, b: int, k: int) -> float | None:
+        """Test whether two variables depend on each other within the strata of a third."""
+        table = self.three(a, b, k)
+        if table is None:
+            return None
+        first, second = _shares(self.table(a, k)), _shares(self.table(b, k))
+        expected = first[:, None, :] * second[None, :, :] * self._margins[k]
+        noise = self.noise(a, b, k)
+        statistic = float(((table - expected) ** 2 / (expected + noise)).sum())
+        return statistic - self.quantile(a, b, self.level, self.sizes[k])
+
+    def visible(self) -> float:
+        """Return the share of what pairs tell that noise leaves: of the median pair."""
+        shares = []
+        for p in self._tables:
+            expected = self._independent(*p)
+            shares.append(float((expected / (expected + self.noise(*p))).mean()))
+        return float(np.median(shares)) if shares else 1.0
+
+
+def _shares(table: Floats) -> Floats:
+    """Return the distribution of the first variable given the others."""
+    counts = np.maximum(table, 0.0) + LEAST_SHARE
+    return np.asarray(counts / counts.sum(axis=0))

@@ -1,0 +1,222 @@
+"""A graph from tables with noise: which pairs are adjacent, and which way edges point.
+
+Noise hides dependence, so that tests that find none say little. An edge is therefore only kept if
+the dependence is visible and no path through other variables explains it, and colliders need
+evidence, too. Everything else is left out. The steps are those of the PC algorithm (Spirtes and
+Glymour 1991), with rules of their own for tests with little power. The constants were chosen on
+random networks: ``benchmarks/results/privacy-counts.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations
+from typing import TypeAlias, final
+
+import numpy as np
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.joint.noise.dependence import Dependence, pair
+from isthmus.joint.noise.interactions import Positions
+from isthmus.objectives.local import PythonLocalScore
+from isthmus.runs import drive
+from isthmus.searches import XGES
+
+Skeleton: TypeAlias = frozenset[Positions]
+
+FALSE_PAIRS = 0.05
+"""Expected number of false pairs per variable, divided by the number of variables: the level of the
+tests is this over the number of variables."""
+
+EARLY_EXPLAINED = 0.02
+"""In the first round a dependence counts as explained if the rest would be larger with this
+probability. Pairs that are left are asked about again."""
+
+MARGIN = 10.0
+"""By how much the statistic of a test must be smaller without a common neighbour than with it, for
+the two edges to point at the neighbour. Twice the log-likelihood ratio, in the units of BIC."""
+
+MOST_PARENTS = 3
+MOST_CELLS = 2**16
+"""Largest table that is asked for."""
+
+EDGE, NO_EDGE = 1e6, -1e9
+CLEAR = 1e3
+"""Evidence for or against a collider counts up to this."""
+
+
+@final
+@dataclass(frozen=True, order=True)
+class Explanation:
+    """A dependence that goes through other variables.
+
+    Attributes
+    ----------
+    rest
+        How much of it is left, in standard deviations.
+    ends, others
+        The two variables, and those between them.
+    """
+
+    rest: float
+    ends: Positions
+    others: Positions
+
+    @property
+    def triangles(self) -> set[Positions]:
+        """Each of the other variables, with the two."""
+        return {tuple(sorted((*self.ends, k))) for k in self.others}
+
+
+def first_skeleton(seen: Dependence) -> Skeleton:
+    """Return the pairs that the tables of pairs leave."""
+    visible = _visible(seen)
+    return _explained(seen, visible, visible, EARLY_EXPLAINED, (1,))
+
+
+def last_skeleton(seen: Dependence, first: Skeleton) -> Skeleton:
+    """Return the pairs of the first skeleton that all tables leave."""
+    visible = _visible(seen)
+    return _explained(seen, visible, visible & first, seen.level, (1, 2))
+
+
+def _visible(seen: Dependence) -> Skeleton:
+    return frozenset(p for p, excess in seen.marginal.items() if excess > 0.0)
+
+
+def _explained(
+    seen: Dependence, visible: Skeleton, pairs: Skeleton, level: float, orders: tuple[int, ...]
+) -> Skeleton:
+    """Remove pairs whose dependence others explain, the best explanations first."""
+    left, used = set(pairs), set[Positions]()
+    for order in orders:
+        found = [e for p in left for e in _explanations(seen, p, visible, left, level, order)]
+        for e in sorted(found):
+            if e.ends not in left or used & e.triangles:
+                continue  # in a triangle, one edge at most is explained by the other two
+            if all(any(pair(end, k) in left for end in e.ends) for k in e.others):
+                left.discard(e.ends)
+                used |= e.triangles
+    return frozenset(left)
+
+
+def _explanations(
+    seen: Dependence,
+    ends: Positions,
+    visible: Skeleton,
+    left: set[Positions],
+    level: float,
+    order: int,
+) -> Iterator[Explanation]:
+    a, b = ends
+    candidates = [k for k in range(len(seen.sizes)) if k not in ends]
+    degrees = max(seen.degrees(a, b), 1)
+    # From the quantile at the level of the tests to that of explanations.
+    allowed = seen.quantile(a, b, level) - seen.quantile(a, b, seen.level)
+    for others in combinations(candidates, order):
+        if order == 1:
+            possible = all(pair(end, others[0]) in visible for end in ends)
+        else:
+            possible = any(all(pair(end, k) in left for k in others) for end in ends)
+        if not (possible and is_between(seen, ends, others)):
+            continue
+        excess = seen.given(a, b, others)
+        if excess is not None and excess <= allowed:
+            statistic = excess + seen.quantile(a, b, seen.level)
+            yield Explanation((statistic - degrees) / math.sqrt(2.0 * degrees), ends, others)
+
+
+def is_between(seen: Dependence, ends: Positions, others: Positions) -> bool:
+    """Return whether both ends depend more on one of the others than on each other.
+
+    Dependence gets weaker along a path.
+    """
+    own, strength = seen.strength[ends], seen.strength
+    return all(max(strength.get(pair(end, k), 0.0) for k in others) > own for end in ends)
+
+
+def wanted_tables(seen: Dependence, skeleton: Skeleton) -> list[Positions]:
+    """Return the tables that the last skeleton and the directions need.
+
+    These are the pairs of the skeleton, its paths of three variables, and what may explain a pair
+    by two neighbours of one of its ends.
+    """
+    near = neighbours(seen, skeleton)
+    visible, wanted = _visible(seen), set[Positions]()
+    for v, beside in near.items():
+        wanted |= {tuple(sorted((v, a, b))) for a, b in combinations(sorted(beside), 2)}
+    for a, b in [*skeleton, *((b, a) for a, b in skeleton)]:
+        around = sorted(k for k in near[b] if k != a and pair(a, k) in visible)
+        wanted |= {
+            tuple(sorted((a, *others)))
+            for others in combinations(around, 2)
+            if is_between(seen, pair(a, b), others)
+        }
+    fitting = [t for t in wanted if math.prod(seen.sizes[i] for i in t) <= MOST_CELLS]
+    return sorted([*skeleton, *fitting])
+
+
+def neighbours(seen: Dependence, skeleton: Iterable[Positions]) -> dict[int, set[int]]:
+    """Return the neighbours of each variable."""
+    near: dict[int, set[int]] = {v: set() for v in range(len(seen.sizes))}
+    for a, b in skeleton:
+        near[a].add(b)
+        near[b].add(a)
+    return near
+
+
+def directed(seen: Dependence, skeleton: Skeleton) -> list[tuple[int, ...]]:
+    """Return the parents of each variable: the graph with most evidence for its colliders.
+
+    All graphs have the edges of the skeleton, and the same evidence if they are equivalent.
+    """
+    near = neighbours(seen, skeleton)
+
+    @lru_cache(maxsize=None)
+    def evidence(a: int, v: int, b: int) -> float:
+        return 0.0 if (a, b) in skeleton else collider_evidence(seen, near, a, v, b)
+
+    def score(child: int, parents: tuple[int, ...]) -> float:
+        cells = seen.sizes[child] * math.prod(seen.sizes[p] for p in parents)
+        if cells > MOST_CELLS or not near[child].issuperset(parents):
+            return NO_EDGE * len(parents)
+        return EDGE * len(parents) + sum(evidence(a, child, b) for a, b in combinations(parents, 2))
+
+    size = len(seen.sizes)
+    forbidden = np.ones((size, size), dtype=bool)
+    for a, b in skeleton:
+        forbidden[a, b] = forbidden[b, a] = False
+    known = BoundKnowledge(np.zeros((size, size), dtype=bool), forbidden)
+    objective = PythonLocalScore([str(i) for i in range(size)], score, equivalent=True)
+    run = XGES(max_parents=MOST_PARENTS).begin(objective, known, np.random.default_rng(0))
+    return list(drive(run, "XGES")[0].parents)
+
+
+def collider_evidence(
+    seen: Dependence, near: dict[int, set[int]], a: int, v: int, b: int
+) -> float:
+    """Return how much better two variables are separated without a common neighbour than with it.
+
+    Only the smallest sets that separate them are compared.
+    """
+    around = sorted((near[a] | near[b]) - {a, b})
+    others = [k for k in range(len(seen.sizes)) if k not in (a, b)]
+    single: list[Positions] = [(k,) for k in around]
+    for sets in ([()], single, list(combinations(others, 2))):
+        tests = {s: test for s in sets if (test := _separated(seen, a, b, s)) is not None}
+        if any(test <= 0.0 for test in tests.values()):
+            if () in tests:
+                tests[(v,)] = _separated(seen, a, b, (v,)) or 0.0
+            without = min((t for s, t in tests.items() if v not in s), default=math.inf)
+            including = min((t for s, t in tests.items() if v in s), default=math.inf)
+            return float(np.clip(including - without - MARGIN, -CLEAR, CLEAR))
+    return 0.0
+
+
+def _separated(seen: Dependence, a: int, b: int, others: Positions) -> float | None:
+    test = seen.given(a, b, others)
+    within = seen.within(a, b, others[0]) if len(others) == 1 else None
+    return test if test is None or within is None else max(test, within)
