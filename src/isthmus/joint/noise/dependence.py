@@ -54,7 +54,7 @@ class Dependence:
             for p in combinations(range(len(self.sizes)), 2)
             if p in found.variances
         }
-        self._known: dict[tuple[int, int, Positions], float | None] = {}
+        self._known: dict[tuple[int, int, Positions], tuple[Floats, Floats | float] | None] = {}
 
     def _margin(self, i: int) -> Floats:
         """Return the counts of one variable. None is below the noise."""
@@ -103,17 +103,38 @@ class Dependence:
         float or None
             ``None`` if the tables for it are not known.
         """
-        key = (*pair(a, b), others)
+        expected = self._expected(*pair(a, b), others)
+        return None if expected is None else self._excess(*pair(a, b), *expected)
+
+    def added(self, a: int, v: int, b: int, others: Positions) -> float:
+        """Return how much worse a path through `v` fits than none, besides what others explain.
+
+        The path would add to the table what the tables of its two edges imply.
+        """
+        a, b = pair(a, b)
+        known, path = self._expected(a, b, others), self._expected(a, b, (v,))
+        if known is None or path is None:
+            return 0.0
+        implied = path[0] - self._independent(a, b)
+        rest, variance = self.table(a, b) - known[0], known[0] + known[1]
+        return float(((implied**2 - 2.0 * implied * rest) / variance).sum())
+
+    def _expected(
+        self, a: int, b: int, others: Positions
+    ) -> tuple[Floats, Floats | float] | None:
+        """Return the table that is expected, and the variance of the noise in it."""
+        key = (a, b, others)
         if key not in self._known:
-            self._known[key] = self._given(*pair(a, b), others)
+            self._known[key] = self._computed(a, b, others)
         return self._known[key]
 
-    def _given(self, a: int, b: int, others: Positions) -> float | None:
-        involved = (a, b, *others)
-        if any(p not in self._tables for p in combinations(sorted(involved), 2)):
+    def _computed(
+        self, a: int, b: int, others: Positions
+    ) -> tuple[Floats, Floats | float] | None:
+        if any(p not in self._tables for p in combinations(sorted((a, b, *others)), 2)):
             return None
         if not others:
-            return self.marginal[a, b]
+            return self._independent(a, b), self.noise(a, b)
         if len(others) == 1:
             return self._through(a, b, others[0])
         return self._through_two(a, b, *others)
@@ -125,7 +146,7 @@ class Dependence:
         statistic = ((self.table(a, b) - expected) ** 2 / (expected + noise)).sum()
         return float(statistic) - self.quantile(a, b, self.level)
 
-    def _through(self, a: int, b: int, k: int) -> float:
+    def _through(self, a: int, b: int, k: int) -> tuple[Floats, Floats]:
         first, second = _shares(self.table(a, k)), _shares(self.table(b, k))
         expected = (first * self._margins[k]) @ second.T
         # The noise of the tables that the expected one is computed from adds to its own.
@@ -133,9 +154,9 @@ class Dependence:
             self.noise(a, k) * (second**2).sum(axis=1)[None, :]
             + self.noise(b, k) * (first**2).sum(axis=1)[:, None]
         )
-        return self._excess(a, b, expected, noise)
+        return expected, noise
 
-    def _through_two(self, a: int, b: int, k: int, m: int) -> float | None:
+    def _through_two(self, a: int, b: int, k: int, m: int) -> tuple[Floats, Floats] | None:
         first, second = self.three(a, k, m), self.three(b, k, m)
         if first is None or second is None:
             return None
@@ -147,7 +168,7 @@ class Dependence:
             self.noise(a, k, m) * (second**2).sum(axis=(1, 2))[None, :]
             + self.noise(b, k, m) * (first**2).sum(axis=(1, 2))[:, None]
         )
-        return self._excess(a, b, expected, noise)
+        return expected, noise
 
     def three(self, *positions: int) -> Floats | None:
         """Return the table of three variables, with axes in this order; ``None`` if not known."""

@@ -198,21 +198,25 @@ def directed(seen: Dependence, skeleton: Skeleton) -> list[tuple[int, ...]]:
 def collider_evidence(
     seen: Dependence, near: dict[int, set[int]], a: int, v: int, b: int
 ) -> float:
-    """Return how much better two variables are separated without a common neighbour than with it.
+    """Return how much better two edges fit if they point at the common neighbour of two variables.
 
-    Only the smallest sets that separate them are compared.
+    Otherwise the two would depend on each other through the neighbour, besides what separates them.
     """
     around = sorted((near[a] | near[b]) - {a, b})
     others = [k for k in range(len(seen.sizes)) if k not in (a, b)]
     single: list[Positions] = [(k,) for k in around]
     for sets in ([()], single, list(combinations(others, 2))):
         tests = {s: test for s in sets if (test := _separated(seen, a, b, s)) is not None}
-        if any(test <= 0.0 for test in tests.values()):
-            if () in tests:
-                tests[(v,)] = _separated(seen, a, b, (v,)) or 0.0
-            without = min((t for s, t in tests.items() if v not in s), default=math.inf)
-            including = min((t for s, t in tests.items() if v in s), default=math.inf)
-            return float(np.clip(including - without - MARGIN, -CLEAR, CLEAR))
+        if not any(test <= 0.0 for test in tests.values()):
+            continue
+        if () in tests:
+            tests[(v,)] = _separated(seen, a, b, (v,)) or 0.0
+        apart, best = min(((t, s) for s, t in tests.items() if v not in s), default=(CLEAR, ()))
+        through = min((t for s, t in tests.items() if v in s), default=CLEAR)
+        evidence = through - apart
+        if best and apart <= 0.0:
+            evidence = min(evidence, seen.added(a, v, b, best))
+        return float(np.clip(evidence - MARGIN, -CLEAR, CLEAR))
     return 0.0
 
 
