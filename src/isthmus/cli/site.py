@@ -177,6 +177,8 @@ def planned(study: Any) -> list[Any]:
     from isthmus.joint.federation.requests.expectation import AskExpectation
     from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
+    from isthmus.joint.noise.counts import planned_pairs
+    from isthmus.joint.noise.interactions import PAIRS
     from isthmus.joint.noise.whitening import SURVEY
     from isthmus.statistics import Kind
 
@@ -192,7 +194,10 @@ def planned(study: Any) -> list[Any]:
         if step.name in study.requests:
             requests += [step(names, 0), step(names, 1)]
     if AskCounts.name in study.requests and study.plan is not None:
-        requests.append(AskCounts(study.schema.of_kind(Kind.DISCRETE), study.plan))
+        counted = study.schema.of_kind(Kind.DISCRETE)
+        exact = study.privacy is None
+        plan, number = (study.plan, None) if exact else (planned_pairs(study), PAIRS)
+        requests.append(AskCounts(counted, plan, number))
     return requests
 
 

@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.joint.noise.test_noisy_statistics import COUNTS, study
+from tests.joint.noise.test_noisy_statistics import DISCRETE, study
 
 import isthmus as ist
 from isthmus.errors import MismatchError
-from isthmus.joint.noise.counts import FINE
+from isthmus.joint.noise.counts import NoisyCounts, noisy_counts
 from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
-from isthmus.statistics import Counts, Kind, Moments, Schema, Variable
+from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema, Variable
 from isthmus.types import Floats
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.IsthmusWarning")
 
 NAMES = tuple("abcde")
 STUDY = study(Schema(tuple(Variable(n, Kind.CONTINUOUS) for n in NAMES)), ["moments"])
+COUNTED = study(DISCRETE, ["counts"])
 NOISE = np.random.default_rng(0).normal(0, 1e4, 1000)
 """Wide noise: the covariance has negative eigenvalues, tables have negative cells."""
 
@@ -35,8 +36,12 @@ def moments(name: str) -> Moments:
 
 
 def counts(name: str) -> Counts:
-    total = [int(v) for v in SUMS[name][: COUNTS.numbers] * FINE]
-    return COUNTS.estimate(total, 1e4 * FINE).statistic
+    def ask(number: int, plan: CountPlan) -> tuple[list[int], int]:
+        release = NoisyCounts(COUNTED, number, plan)
+        wide = release.scale / 1e4  # the noise that the study states
+        return [int(v) for v in SUMS[name][: release.numbers] * release.spread * wide], 4
+
+    return noisy_counts(COUNTED, ask).statistic
 
 
 @pytest.mark.parametrize("name", SUMS)

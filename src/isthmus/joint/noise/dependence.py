@@ -83,16 +83,18 @@ class Dependence:
     @cached_property
     def marginal(self) -> dict[Positions, float]:
         """The test of independence of each pair."""
-        return {p: self._excess(*p, self._independent(*p), self.noise(*p)) for p in self._tables}
+        return {p: self._excess(*p, *self._apart(*p)) for p in self._tables}
 
     @cached_property
-    def strength(self) -> dict[Positions, float]:
-        """How strongly each pair depends on each other, whatever the number of rows is."""
+    def strength(self) -> dict[Positions, tuple[float, float]]:
+        """How strongly each pair depends on each other, and the error of that because of noise."""
         strength = {}
         for p, table in self._tables.items():
-            expected = self._independent(*p)
-            weight = np.maximum(expected, self.noise(*p) ** 0.5)
-            strength[p] = float(((table - expected) ** 2 / weight).sum() / self.n)
+            expected, noise = self._independent(*p), self.noise(*p)
+            weight = np.maximum(expected, noise**0.5)
+            squares = (table - expected) ** 2 / weight
+            error = 2.0 * float((squares * noise / weight).sum()) ** 0.5
+            strength[p] = float(squares.sum()) / self.n, error / self.n
         return strength
 
     def given(self, a: int, b: int, others: Positions) -> float | None:
@@ -119,28 +121,33 @@ class Dependence:
         rest, variance = self.table(a, b) - known[0], known[0] + known[1]
         return float(((implied**2 - 2.0 * implied * rest) / variance).sum())
 
-    def _expected(
-        self, a: int, b: int, others: Positions
-    ) -> tuple[Floats, Floats | float] | None:
+    def _expected(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats | float] | None:
         """Return the table that is expected, and the variance of the noise in it."""
         key = (a, b, others)
         if key not in self._known:
             self._known[key] = self._computed(a, b, others)
         return self._known[key]
 
-    def _computed(
-        self, a: int, b: int, others: Positions
-    ) -> tuple[Floats, Floats | float] | None:
+    def _computed(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats | float] | None:
         if any(p not in self._tables for p in combinations(sorted((a, b, *others)), 2)):
             return None
         if not others:
-            return self._independent(a, b), self.noise(a, b)
+            return self._apart(a, b)
         if len(others) == 1:
             return self._through(a, b, others[0])
         return self._through_two(a, b, *others)
 
     def _independent(self, a: int, b: int) -> Floats:
         return np.outer(self._margins[a], self._margins[b]) / self.n
+
+    def _apart(self, a: int, b: int) -> tuple[Floats, Floats]:
+        """Return the table that is expected of independent variables, and the noise in it."""
+        first, second = (self._margins[i] / self.n - 1.0 / self.sizes[i] for i in (a, b))
+        # The margins are in the table, too, divided evenly over the levels of the other variable.
+        noise = self.noise(a, b) + (
+            self.noise(a) * (second**2)[None, :] + self.noise(b) * (first**2)[:, None]
+        )
+        return self._independent(a, b), noise
 
     def _excess(self, a: int, b: int, expected: Floats, noise: Floats | float) -> float:
         statistic = ((self.table(a, b) - expected) ** 2 / (expected + noise)).sum()

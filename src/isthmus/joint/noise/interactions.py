@@ -27,6 +27,9 @@ FINE = 2**8
 """The integer that stands for one, in the number of rows and in each contrast. Noise on this grid
 is so wide that a sum of discrete Gaussians is a discrete Gaussian for all purposes."""
 
+MOST_VARIABLES = 3
+"""Largest number of variables of a table that is asked for."""
+
 PAIRS, TABLES = 0, 1
 """The two requests: for all pairs, and for the tables that these ask for."""
 
@@ -159,9 +162,7 @@ class Interactions:
                 positions, own, variance
             )
 
-    def _averaged(
-        self, positions: Positions, own: Floats, variance: float
-    ) -> tuple[Floats, float]:
+    def _averaged(self, positions: Positions, own: Floats, variance: float) -> tuple[Floats, float]:
         """Return the average of a new estimate and the one before, weighted by their variances."""
         if positions not in self.values:
             return own, variance
@@ -183,9 +184,7 @@ class Interactions:
             for axes in combinations(range(len(positions)), size):
                 own = self.values.get(tuple(positions[a] for a in axes))
                 if own is not None:
-                    place = tuple(
-                        slice(1, None) if a in axes else 0 for a in range(len(positions))
-                    )
+                    place = tuple(slice(1, None) if a in axes else 0 for a in range(len(positions)))
                     tensor[place] = own
         for axis, i in enumerate(positions):
             tensor = np.asarray(_along(tensor, _from_coordinates(self.sizes[i]), axis))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 from typing import TypeAlias, final
 
@@ -27,7 +27,7 @@ from isthmus.searches import XGES
 
 Skeleton: TypeAlias = frozenset[Positions]
 
-FALSE_PAIRS = 0.05
+FALSE_PAIRS = 0.01
 """Expected number of false pairs per variable, divided by the number of variables: the level of the
 tests is this over the number of variables."""
 
@@ -38,6 +38,10 @@ probability. Pairs that are left are asked about again."""
 MARGIN = 10.0
 """By how much the statistic of a test must be smaller without a common neighbour than with it, for
 the two edges to point at the neighbour. Twice the log-likelihood ratio, in the units of BIC."""
+
+TOLERANCE = 0.5
+"""How much stronger than a pair on a path the ends of the path may seem to depend on each other, in
+standard deviations of the noise."""
 
 MOST_PARENTS = 3
 MOST_CELLS = 2**16
@@ -134,8 +138,15 @@ def is_between(seen: Dependence, ends: Positions, others: Positions) -> bool:
 
     Dependence gets weaker along a path.
     """
-    own, strength = seen.strength[ends], seen.strength
-    return all(max(strength.get(pair(end, k), 0.0) for k in others) > own for end in ends)
+    own, error = seen.strength[ends]
+    return all(
+        max(s + TOLERANCE * math.hypot(error, e) for s, e in _strengths(seen, end, others)) > own
+        for end in ends
+    )
+
+
+def _strengths(seen: Dependence, end: int, others: Positions) -> list[tuple[float, float]]:
+    return [seen.strength.get(pair(end, k), (0.0, 0.0)) for k in others]
 
 
 def wanted_tables(seen: Dependence, skeleton: Skeleton) -> list[Positions]:
@@ -175,7 +186,7 @@ def directed(seen: Dependence, skeleton: Skeleton) -> list[tuple[int, ...]]:
     """
     near = neighbours(seen, skeleton)
 
-    @lru_cache(maxsize=None)
+    @cache
     def evidence(a: int, v: int, b: int) -> float:
         return 0.0 if (a, b) in skeleton else collider_evidence(seen, near, a, v, b)
 
@@ -195,9 +206,7 @@ def directed(seen: Dependence, skeleton: Skeleton) -> list[tuple[int, ...]]:
     return list(drive(run, "XGES")[0].parents)
 
 
-def collider_evidence(
-    seen: Dependence, near: dict[int, set[int]], a: int, v: int, b: int
-) -> float:
+def collider_evidence(seen: Dependence, near: dict[int, set[int]], a: int, v: int, b: int) -> float:
     """Return how much better two edges fit if they point at the common neighbour of two variables.
 
     Otherwise the two would depend on each other through the neighbour, besides what separates them.

@@ -23,7 +23,7 @@ from isthmus.joint.federation.requests.fixed_point import (
     require_plausible_counts,
 )
 from isthmus.joint.federation.requests.row_sums import encode_rows
-from isthmus.joint.noise.interactions import PAIRS, TABLES, layout_of
+from isthmus.joint.noise.interactions import MOST_VARIABLES, PAIRS, TABLES, layout_of
 from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source, countable
@@ -163,8 +163,10 @@ class AskCounts(StatisticRequest[Counts]):
         if study.privacy is None:
             exact = self.round is None
             return [] if exact else ["rounds of counts are for studies with privacy"]
-        rounds = self.round in (PAIRS, TABLES) and self.plan.groups is not None
-        return [] if rounds else ["with privacy, tables are released in two rounds"]
+        largest = max(map(len, self.plan.groups or ()), default=MOST_VARIABLES + 1)
+        fits = self.round in (PAIRS, TABLES) and largest <= MOST_VARIABLES
+        small = f"of at most {MOST_VARIABLES} variables"
+        return [] if fits else [f"with privacy, tables {small} are released in two rounds"]
 
     def _schema(self, schema: Schema) -> Schema:
         counted = countable(schema, self.plan)
