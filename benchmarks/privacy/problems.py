@@ -1,8 +1,8 @@
 """Networks whose structure is learned from noisy statistics, for the other scripts here.
 
 `TUNING` are random networks on which the constants of `isthmus.joint.noise` were
-chosen (`tune.py`), `REPORTED` are others, on which the accuracy of noisy tables is reported
-(`accuracy.py`), and `GAUSSIAN` are those of noisy moments (`whitening.py`).
+chosen for counts, `REPORTED` are others, on which their accuracy is reported (`counts.py`), and
+`GAUSSIAN` are those of noisy moments (`whitening.py`).
 
 The statistics are those of the sites' own code, with as much noise as the study asks for. Keys,
 masks and processes are left out: masks cancel in a sum, which is the same integer however it is
@@ -27,7 +27,7 @@ import isthmus as ist
 from isthmus.errors import IsthmusWarning
 from isthmus.io import read_bif
 from isthmus.joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
-from isthmus.joint.noise.counts import NoisyCounts
+from isthmus.joint.noise.counts import NoisyCounts, noisy_counts
 from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.metrics.hamming import shd_cpdag
@@ -45,8 +45,6 @@ from isthmus.statistics import Variable
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("ISTHMUS_DATA", ROOT.parent / "shared" / "data")) / "networks"
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
-GRID = (3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-"""Numbers of rows without noise, with which noisy statistics are compared."""
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 SITES = 3
 DELTA = 1e-6
@@ -87,9 +85,15 @@ class Problem:
             privacy=DifferentialPrivacy(epsilon, DELTA),
         )
 
-    def release(self, epsilon: float) -> NoisyCounts:
-        """The noisy tables of a study over these variables."""
-        return NoisyCounts(self.study(epsilon))
+    def counts(self, n: int, epsilon: float, rng: np.random.Generator) -> NoisyEstimate[Any]:
+        """The counts that a coordinator estimates from the first n rows, with two requests."""
+        study = self.study(epsilon)
+
+        def ask(number: int, plan: ist.CountPlan) -> tuple[list[int], int]:
+            release = NoisyCounts(study, number, plan)
+            return noisy_total(release, release.integers(self.rows[:n]), rng)[0], SITES
+
+        return noisy_counts(study, ask)
 
     def moments(self, n: int, epsilon: float, rng: np.random.Generator) -> NoisyEstimate[Any]:
         """The moments that a coordinator estimates from the first n rows, round by round."""
@@ -107,10 +111,9 @@ class Problem:
 
     def shd(self, statistic: object) -> tuple[int, int]:
         """The distance of the equivalence class of the learned graph, and false adjacencies."""
-        search = ist.XGES(max_parents=PARENTS) if self.is_discrete else None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IsthmusWarning)
-            found = ist.learn(statistic, search=search).dag
+            found = ist.learn(statistic).dag
         true = {frozenset(e) for e in self.dag.edges}
         false = {frozenset(e) for e in found.edges} - true
         return int(shd_cpdag(found, self.dag)), len(false)
@@ -123,11 +126,6 @@ def noisy_total(
     scale = release.scale * math.sqrt(SITES)
     noise = np.rint(rng.normal(0.0, scale * release.spread)).astype(np.int64)
     return (exact + noise).tolist(), scale
-
-
-def without_noise(release: NoisyRelease, exact: np.ndarray) -> NoisyEstimate[Any]:
-    """The estimate from a sum without noise."""
-    return release.estimate(exact.tolist(), 0.0)
 
 
 def gaussian(dag: ist.DAG, n: int, seed: int, sample: int, noise: Noise = Gaussian()) -> Problem:

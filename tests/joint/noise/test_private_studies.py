@@ -70,7 +70,9 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     federation.moments()
     federation.counts(CountPlan.everything())
     spent = group.controller("north")._writer.privacy_spent()
-    assert epsilon_of(spent, 1e-6) == pytest.approx(2.0)
+    assert (
+        1.5 < epsilon_of(spent, 1e-6) <= 2.0 * (1 + 1e-9)
+    )  # rounds that are not needed cost nothing
     later = renewed(group, purpose="once more", requests=["moments"])
     with pytest.raises(AbortedError):
         later.federation().moments()
@@ -78,7 +80,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     small = renewed(group, requests=["moments"], privacy=DifferentialPrivacy(1.0, 1e-6))
     small.federation().moments()
     total = small.controller("north")._writer.privacy_spent()
-    assert 2.0 < epsilon_of(total, 1e-6) < 2.5
+    assert epsilon_of(spent, 1e-6) < epsilon_of(total, 1e-6) < 2.5
     entry = [e for e in small.ledgers["north"].entries() if "rho" in e][-1]
     assert entry["form"] == "secure sum with noise for differential privacy"
 

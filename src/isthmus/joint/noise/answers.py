@@ -227,8 +227,9 @@ def usable(schema: Schema, values: Floats) -> NDArray[np.bool_]:
 
 def _place(request: SumRequest[Any]) -> str:
     """Return the place of a request in its study; one question is answered in each."""
-    in_rounds = isinstance(request, AskMoments | AskCounts)
-    return f"{request.name} {request.round}" if in_rounds else request.name
+    if isinstance(request, AskMoments | AskCounts):
+        return f"{request.name} {request.round}"
+    return request.name
 
 
 def _name(request: SumRequest[Any]) -> str:

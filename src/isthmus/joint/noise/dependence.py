@@ -23,7 +23,7 @@ LEAST_SHARE = 1e-9
 """Counts are at least this, so that conditional shares exist."""
 
 
-def pair(a: int, b: int) -> Positions:
+def pair(a: int, b: int) -> tuple[int, int]:
     """Return two variables in ascending order."""
     return (a, b) if a < b else (b, a)
 
@@ -88,7 +88,7 @@ class Dependence:
     @cached_property
     def strength(self) -> dict[Positions, tuple[float, float]]:
         """How strongly each pair depends on each other, and the error of that because of noise."""
-        strength = {}
+        strength: dict[Positions, tuple[float, float]] = {}
         for p, table in self._tables.items():
             expected, noise = self._independent(*p), self.noise(*p)
             weight = np.maximum(expected, noise**0.5)
@@ -120,6 +120,18 @@ class Dependence:
         implied = path[0] - self._independent(a, b)
         rest, variance = self.table(a, b) - known[0], known[0] + known[1]
         return float(((implied**2 - 2.0 * implied * rest) / variance).sum())
+
+    def opened(self, a: int, v: int, b: int, k: int) -> float | None:
+        """Return how much worse two variables are separated by `k` and `v` than by `k` alone.
+
+        Both are compared with the noise of the first; ``None`` if the tables are not known.
+        """
+        a, b = pair(a, b)
+        both, one = self._expected(a, b, pair(k, v)), self._expected(a, b, (k,))
+        if both is None or one is None:
+            return None
+        table, variance = self.table(a, b), both[0] + both[1]
+        return float((((table - both[0]) ** 2 - (table - one[0]) ** 2) / variance).sum())
 
     def _expected(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats | float] | None:
         """Return the table that is expected, and the variance of the noise in it."""

@@ -225,6 +225,9 @@ def collider_evidence(seen: Dependence, near: dict[int, set[int]], a: int, v: in
         evidence = through - apart
         if best and apart <= 0.0:
             evidence = min(evidence, seen.added(a, v, b, best))
+            opened = seen.opened(a, v, b, best[0]) if len(best) == 1 else None
+            if opened is not None and opened < 0.0:  # a collider would not help to separate them
+                evidence = min(evidence, 0.0)
         return float(np.clip(evidence - MARGIN, -CLEAR, CLEAR))
     return 0.0
 
