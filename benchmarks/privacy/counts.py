@@ -117,9 +117,11 @@ def render(known):
     text = [
         "# Counts with noise",
         "",
-        f"`python benchmarks/privacy/counts.py`: mean SHD of equivalence classes over {len(SEEDS)} "
-        "samples (two of a million rows); δ = 1e-6, three sites of which two are honest. In "
-        "brackets the SHD when all tables of three variables were released.",
+        (
+            f"`python benchmarks/privacy/counts.py`: mean SHD of equivalence classes over {len(SEEDS)} "
+            "samples (two of a million rows); δ = 1e-6, three sites of which two are honest. In "
+            "brackets the SHD when all tables of three variables were released."
+        ),
     ]
     for name in names:
         text += ["", f"## {name}", "", *curve_table(runs, known["before"], name)]

@@ -8,11 +8,11 @@
 With `x` and `lines`, errors against another key of the runs, one line per value of a second one.
 `dashed` names a key whose means are drawn as well:
 
-```{benchmark} privacy
-:where: name=asia
+```{benchmark} privacy-counts
+:where: part=curves, name=asia
 :x: epsilon
 :lines: n
-:dashed: predicted
+:dashed: before
 :alt: …
 ```
 """
