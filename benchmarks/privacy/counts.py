@@ -118,8 +118,8 @@ def render(known):
         "# Counts with noise",
         "",
         (
-            f"`python benchmarks/privacy/counts.py`: mean SHD of equivalence classes over {len(SEEDS)} "
-            "samples (two of a million rows); δ = 1e-6, three sites of which two are honest. In "
+            "`python benchmarks/privacy/counts.py`: mean SHD of equivalence classes over "
+            f"{len(SEEDS)} samples (two of a million rows); δ = 1e-6, three sites of which two are honest. In "
             "brackets the SHD when all tables of three variables were released."
         ),
     ]
