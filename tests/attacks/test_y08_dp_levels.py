@@ -46,13 +46,14 @@ def test_a_row_that_does_not_fit_changes_nothing(
 ) -> None:
     group = consortium(tmp_path)
     site = NoisyAnswers(group.study, group.controller("north")._writer)
-    release: Any = {
-        "survey": lambda: NoisyMoments(group.study, SURVEY),
-        "products": lambda: NoisyMoments(group.study, LAST, np.eye(WIDTH)),
-        "counts": lambda: noisy_release(
+    releases: dict[str, Any] = {
+        "survey": NoisyMoments(group.study, SURVEY),
+        "products": NoisyMoments(group.study, LAST, np.eye(WIDTH)),
+        "counts": noisy_release(
             AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]])), group.study
         ),
-    }[kind]()
+    }
+    release = releases[kind]
     values = rows()
     place, value = STRANGE[what]
     values[7, place] = value
