@@ -119,8 +119,9 @@ def render(known):
         "",
         (
             "`python benchmarks/privacy/counts.py`: mean SHD of equivalence classes over "
-            f"{len(SEEDS)} samples (two of a million rows); δ = 1e-6, three sites of which two are "
-            "honest. In brackets the SHD when all tables of three variables were released."
+            f"{len(SEEDS)} samples (two of a million rows); δ = 1e-6, three "
+            "sites of which two are honest. In "
+            "brackets the SHD when all tables of three variables were released."
         ),
     ]
     for name in names:

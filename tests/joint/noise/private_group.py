@@ -18,7 +18,9 @@ PRIVACY = DifferentialPrivacy(2.0, 1e-6, {"age": (0.0, 100.0)})
 
 def consortium(folder: Path, limit: float = 2.0, **changes: Any) -> Consortium:
     group = Consortium(folder, **({"privacy": PRIVACY, "rounds": ROUNDS} | changes))
-    rounds: dict[str, Any] = dict.fromkeys(("rounds_per_study", "rounds_per_year", "queries_per_year"), ROUNDS)
+    rounds: dict[str, Any] = dict.fromkeys(
+        ("rounds_per_study", "rounds_per_year", "queries_per_year"), ROUNDS
+    )
     for name in NAMES:
         group.policies[name] = replace(group.policies[name], maximum_epsilon=limit, **rounds)
     return group
