@@ -1,7 +1,7 @@
 """Networks whose structure is learned from noisy statistics, for the other scripts here.
 
-`TUNING` are random networks on which the constants of `isthmus.joint.noise` were
-chosen for counts, `REPORTED` are others, on which their accuracy is reported (`counts.py`), and
+`TUNING` are random networks on which the constants for counts are varied, `REPORTED` are those on
+which their rules were developed and their accuracy is reported (`counts.py`), and
 `GAUSSIAN` are those of noisy moments (`whitening.py`).
 
 The statistics are those of the sites' own code, with as much noise as the study asks for. Keys,

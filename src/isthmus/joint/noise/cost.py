@@ -12,8 +12,8 @@ from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 
 ENOUGH = 30
-"""Effective number of rows per variable below which many edges are likely to be missing. Chosen on
-random networks, of which 88% below it lost more than a fifth of their edges to the noise."""
+"""Effective number of rows per variable below which many edges are likely to be missing. Chosen
+when all tables were released at once, and not measured again since."""
 
 
 @final
