@@ -59,6 +59,31 @@ def test_the_snippets_of_the_page_run(tmp_path: Path) -> None:
             run_here(line, tmp_path)
 
 
+def documented() -> list[list[str]]:
+    """The words of every command `isthmus …` that is complete, of all pages and of containers."""
+    found = []
+    for page in sorted(DOCS.rglob("*.md")):
+        for block in BLOCK.findall(page.read_text(encoding="utf-8")):
+            lines = block.replace("\\\n", " ").splitlines()
+            found += [shlex.split(line, comments=True) for line in lines if "<(" not in line]
+    words = [w[1:] for w in found if w[:1] == ["isthmus"] and not {"...", "…"} & set(w)]
+    compose = (DOCS.parent / "containers" / "compose.yaml").read_text(encoding="utf-8")
+    words += [
+        re.findall(r'"([^"]*)"', line) for line in re.findall(r"command: \[(.*?)\]", compose, re.S)
+    ]
+    return words
+
+
+def test_every_command_of_the_docs_has_options_that_exist() -> None:
+    """Not run: most need keys, a study and other sites."""
+    words = documented()
+    assert ["site", "join", "home", "study"] in words
+    assert len(words) > 60
+    for command in words:
+        end = next((i for i, word in enumerate(command) if word in {">", "&", "|"}), None)
+        parser(command[:end]).parse_args(command[:end])
+
+
 def run_here(line: str, folder: Path) -> None:
     words = shlex.split(line)
     assert words[0] == "isthmus", line
