@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,25 @@ def test_a_policy_that_states_no_budget_is_not_signed_over(
     capsys.readouterr()
     assert run("study", "sign", home, world / "study") == ExitCode.REFUSED
     assert "its budget of ε = 1 at δ = 1e-06 is more than ε = 0" in capsys.readouterr().err
+
+
+def test_a_dry_run_says_that_the_noise_is_not_installed(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, study = world / "north", world / "study"
+    assert draft(world) == ExitCode.DONE
+    assert run("site", "policy", home, study) == ExitCode.DONE
+    rows = [f"{40 + i % 41},{100 + i % 67}" for i in range(300)]
+    (world / "north.csv").write_text("\n".join(["age,pressure", *rows]) + "\n")
+    assert run("site", "freeze", home, study, "--data", world / "north.csv") == ExitCode.DONE
+    capsys.readouterr()
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    assert run("site", "dry-run", home, study) == ExitCode.REFUSED
+    said = capsys.readouterr().out
+    assert "pip install 'isthmus[privacy]'" in said
+    assert "age: how many rows have a value in each interval of its range" in said
+    assert run("site", "cohorts", home) == ExitCode.DONE
+    assert "1: open, for sums with noise, 300 rows" in capsys.readouterr().out
 
 
 def test_the_ledger_tells_what_was_spent(world: Path, capsys: pytest.CaptureFixture[str]) -> None:

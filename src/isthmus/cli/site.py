@@ -83,7 +83,10 @@ def _new(options: argparse.Namespace) -> ExitCode:
     say(f"Created the site {options.name!r} in {home}. Its private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
     say(f"Fingerprint: {key_fingerprint(identity.public)}")
-    say(f"Send {home / 'card.toml'} to the coordinator, and confirm the key by another channel.")
+    say(
+        f"Send {home / 'card.toml'} to the author of the study, and confirm the fingerprint by"
+        " another channel, such as the telephone."
+    )
     return ExitCode.DONE
 
 
@@ -161,6 +164,11 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     runs = [controller.dry_run(request) for request in planned(study)]
     for run in runs:
         say(f"{run}\n")
+    if study.privacy is not None:
+        say(
+            "Further rounds follow, which depend on the answers so far. All of them have noise, and"
+        )
+        say(f"together cost at most ε = {study.privacy.epsilon:g} per person.")
     if allows_holes(study):
         steps = AskExpectation.steps_allowed(study)
         say(f"Up to {steps} steps follow, with expected sums and products of all")

@@ -389,7 +389,7 @@ class CohortStore:
 def described(record: CohortRecord, *, was_sent: bool) -> Iterator[str]:
     """Yield lines about a cohort, for people."""
     state = "retired" if record.retired else "open"
-    kind = "with noise" if record.certificate is None else "exact sums"
+    kind = "sums with noise" if record.certificate is None else "exact sums"
     size = f"{counted(record.rows, 'row')} of {counted(record.persons, 'person')}"
     yield f"{record.name}: {state}, for {kind}, {size}, frozen {record.frozen:%Y-%m-%d}"
     used = "something was sent from it" if was_sent else "nothing was sent from it"

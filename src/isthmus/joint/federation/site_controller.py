@@ -147,9 +147,12 @@ class SiteController(ReleaseGate):
 
     def _require_cohort(self) -> None:
         """Raise `RefusedError` unless the study is answered from this cohort, and no other one."""
-        problems = self._cohort.problems(self._study, self._policy)
         if self._writer.fingerprints() - {self._cohort.identity}:
-            problems.append("earlier answers in this study were from another cohort")
+            raise RefusedError(
+                f"This site cannot take part in {self._study.title!r}: earlier answers in this "
+                "study were from another cohort. Draft a new study."
+            )
+        problems = self._cohort.problems(self._study, self._policy)
         if problems:
             raise RefusedError(
                 f"This site cannot take part in {self._study.title!r}: {'; '.join(problems)}. "
@@ -299,6 +302,7 @@ class SiteController(ReleaseGate):
             self._rules.require_open()
             if self._noisy is not None and not violations:
                 violations += self._noise_violations(request)
+                violations += filter(None, [self._noisy.problem()])
                 protection = f"{self._noisy.describe(request)}, {PROTECTION}"
             contribution, _ = self._contribution(request, dry_run=True)
             value = contribution.value

@@ -105,6 +105,9 @@ class AskMoments(StatisticRequest[Moments]):
         self._grid(grid).require_plausible(total)
 
     def show(self, value: Moments) -> list[str]:
+        if self.round == SURVEY:
+            what = "how many rows have a value in each interval of its range"
+            return [f"  rows: {value.n}", *(f"  {name}: {what}" for name in self.asked)]
         return show_moments(value)
 
     @classmethod
@@ -357,9 +360,9 @@ def show_moments(moments: Moments) -> list[str]:
     return [
         f"  rows: {moments.n}",
         f"  columns: {', '.join(moments.columns)}",
-        f"  sums about {moments.shift.tolist()}:",
-        show_array(moments.sums),
-        "  products:",
+        "  sums:",
+        show_array(moments.n * moments.shift + moments.sums),
+        f"  products of deviations from {show_array(moments.shift)}:",
         show_array(moments.gram),
     ]
 
