@@ -282,6 +282,7 @@ def test_from_policy_to_dry_run(
     assert run("site", "cohorts", home) == 0
     said = capsys.readouterr().out
     assert "1: open, for exact sums, 60 rows of 60 persons" in said
+    assert "open to 1 study;" in said
     assert run("site", "retire", home, "3") == ExitCode.FORMAT
     assert run("site", "retire", home, "1") == 0
     assert run("site", "retire", home, "2", "--without", data) == ExitCode.REFUSED  # who is who?
@@ -307,6 +308,28 @@ def test_signing_shows_everything_that_is_signed(
     assert study.resolutions == {"age": 0.125, "pressure": 0.5}
     assert study.code[0] in said
     assert " ".join(NOT_PROMISED.split()) in " ".join(said.split())
+
+
+def test_the_last_page_says_that_enter_signs(
+    drafted: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = drafted()
+    signature, prompts = folder / "study" / "east.signature", list[str]()
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    def close(prompt: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", close)
+    assert run("study", "sign", folder / "east", folder / "study") == ExitCode.INTERRUPTED
+    assert not signature.exists()
+    monkeypatch.setattr("builtins.input", lambda prompt: prompts.append(prompt) or "")
+    assert run("study", "sign", folder / "east", folder / "study") == 0
+    assert signature.exists()
+    assert "Enter to sign the study" in prompts.pop()
+    assert prompts
+    assert all("Enter to see the next page" in prompt for prompt in prompts)
 
 
 def test_a_policy_stands_against_a_study(

@@ -115,13 +115,14 @@ def _shown(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def turn_page() -> None:
-    """Wait for Enter, if a person reads this on a terminal."""
+def turn_page(*, last: bool) -> None:
+    """Wait for Enter, if a person reads this on a terminal. After the last page, Enter signs."""
     if sys.stdin.isatty() and sys.stdout.isatty():
+        then = "sign the study" if last else "see the next page"
         try:
-            input("-- Enter for the next page --")
+            input(f"-- Press Enter to {then}, Ctrl-C to leave without signing --")
         except EOFError:
-            return
+            raise KeyboardInterrupt from None
 
 
 def parties_of(study: Any) -> list[str]:

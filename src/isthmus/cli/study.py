@@ -181,12 +181,13 @@ def _sign(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.policy import Policy
 
     study, folder, names = _checked(options)
-    for page in signed_pages(study):
-        say(page)
-        turn_page()
     if (options.home / "policy.toml").exists():
         policy = Policy.read(options.home / "policy.toml")
         policy.require(study, spent_before(options.home, study))
+    pages = list(signed_pages(study))
+    for page in pages:
+        say(page)
+        turn_page(last=page is pages[-1])
     identity = load_identity(options.home / "identity.pem")
     written = folder.sign(study.sign(identity, names[0]))
     say(f"Signed as {names[0]!r}: {written}")
