@@ -2,8 +2,11 @@
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, which gets an s in the plural."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """Return a number with its noun, which gets an s in the plural: "1 study", "2 studies"."""
+    if number == 1:
+        return f"{number} {noun}"
+    ends_in_ies = noun.endswith("y") and noun[-2:-1] not in "aeou"
+    return f"{number} {noun[:-1]}ies" if ends_in_ies else f"{number} {noun}s"
 
 
 def a_type(value: object) -> str:

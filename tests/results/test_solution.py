@@ -11,6 +11,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import MismatchError, ModelWarning
 from isthmus.models import GaussianNetwork
+from isthmus.plurals import counted
 from isthmus.results import Disclosure, Ending, Solution, Status
 
 
@@ -20,6 +21,8 @@ def solution(nodes: list[str], edges: list[tuple[str, str]]) -> Solution:
 
 
 def test_plurals_are_right() -> None:
+    assert [counted(n, "study") for n in (0, 1, 2)] == ["0 studies", "1 study", "2 studies"]
+    assert counted(2, "key") == "2 keys"
     assert str(solution(["a"], [])).startswith("0 edges, 1 variable, score 1")
     text = str(solution(["a", "b"], [("a", "b")]))
     assert text.startswith("1 edge, 2 variables")

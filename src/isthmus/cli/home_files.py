@@ -26,7 +26,7 @@ KINDS = (
     (r"lock", "says which process uses the folder", "empty between runs"),
     (r"ledger\.jsonl(\.(part|torn)-.*)?", "what was sent; no values", "as long as the data"),
     (r"ledger\.jsonl\.kept", "answers with noise, as they were sent", "until the study is over"),
-    (r"cohorts", "frozen rows of the table", "until it is retired"),
+    (r"cohorts", "frozen rows, and hashes of persons", "rows: until retired"),
     (r"study-.*", "state of a study, to resume it", "until the study is over"),
     (r"result-.*", "result of a study", "as long as you want"),
     (r"flower.*", "messages of Flower", "not needed between runs"),

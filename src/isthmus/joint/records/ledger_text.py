@@ -14,6 +14,7 @@ CUT = {
     "dependencies": 8,
     "study": 16,
     "data": 16,
+    "cohort": 16,
     "trace": 16,
     "asked": 16,
     "answer": 16,
