@@ -123,6 +123,20 @@ def _list(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
+def _succeeded(new: str, successor: Any, record: Any, named: int) -> Iterator[str]:
+    """Yield lines about a cohort from which persons were taken out."""
+    gone = record.persons - successor.number_of_persons
+    yield f"Its successor {new!r} has {counted(successor.number_of_persons, 'person')}."
+    yield f"  taken out  {counted(named, 'person')} whom you named"
+    if gone > named:
+        yield (
+            f"  taken out  {counted(gone - named, 'person')} drawn at random, so that no "
+            "difference of sums is about fewer persons than a cohort has"
+        )
+    if record.retired:
+        yield "A study that already has sums of the old cohort ends for this site: draft a new one."
+
+
 def _retire(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.cohorts.store import CohortStore
@@ -137,10 +151,7 @@ def _retire(options: argparse.Namespace) -> ExitCode:
     if record.retired:
         say("Keyed hashes of its persons stay, so that nobody is frozen twice.")
     if successor is not None:
-        gone = record.persons - successor.number_of_persons
-        say(
-            f"Its successor {new!r} has {counted(successor.number_of_persons, 'person')}; "
-            f"{counted(gone, 'person')} left."
-        )
+        for line in _succeeded(new, successor, record, len(set(without or ()))):
+            say(line)
     give(retired=record.name, successor=new or None)
     return ExitCode.DONE

@@ -316,7 +316,7 @@ class Cohort:
         if frozenset(m.key for m in study.members) != self.roster:
             problems.append("the sites of the study are not those that the cohort was frozen for")
         if (study.privacy is not None) is not self.with_noise:
-            problems.append("a cohort is for exact sums, or for sums with noise")
+            return ["a cohort is for exact sums, or for sums with noise"]  # never defined alike
         lacking = [n for n in study.schema.names if n not in own.schema]
         if lacking:
             problems.append(f"the cohort has no variables {lacking[:10]}")

@@ -13,6 +13,7 @@ from isthmus.errors import RefusedError
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.cohorts.row_hashes import Words
+from isthmus.plurals import counted
 
 GROWTH = 1.25
 """Factor by which the leaving group grows until it passes the check."""
@@ -43,13 +44,17 @@ def successor(cohort: Cohort, leaving: Words, policy: Policy, *, was_sent: bool)
     checked = cohort.certificate
     if cohort.persons is None or (checked is not None and not checked.persons.column):
         raise RefusedError(
-            "The policy names no column that identifies persons, so that nobody can be left out. "
-            "Retire the cohort without a successor."
+            "The cohort was frozen under a policy that names no column of identifiers (persons = "
+            "'column:NAME'), so that nobody can be left out. Retire the cohort without a successor."
         )
     persons = np.unique(cohort.persons)
     named = np.isin(persons, leaving)
-    if not named.any():
-        raise RefusedError("None of these persons is in the cohort. Check the identifiers.")
+    unknown = len(np.setdiff1d(leaving, persons))
+    if unknown or not named.any():
+        raise RefusedError(
+            f"{unknown} of {counted(len(np.unique(leaving)), 'identifier')} cannot be found in the "
+            "cohort. Nothing was changed. Check them, and leave out those of other cohorts."
+        )
     others = persons[~named]
     shuffled = others[np.argsort([secrets.randbits(64) for _ in others])]
     size = int(named.sum())
