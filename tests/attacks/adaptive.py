@@ -19,7 +19,6 @@ from isthmus.joint import (
     AskCounts,
     AskFeatures,
     AskMoments,
-    AskTotals,
     EnvelopeKind,
     SecureSums,
     SumRequest,
@@ -68,8 +67,6 @@ class Question:
         d, k = len(self.names), self.names
         if self.kind == "moments":
             return AskMoments(k)
-        if self.kind == "totals":
-            return AskTotals(k)
         if self.kind == "counts":
             return AskCounts(k, CountPlan.up_to(self.terms))
         if self.kind == "features" and basis is not None:
@@ -115,7 +112,7 @@ class Campaign:
         self._width = 1.0
         self._known: set[tuple[Any, ...]] = set()
         self.add_study(self.names, tuple(self.worlds[0]))
-        self.ask(Question("totals", self.names, whole=True))  # an honest sum
+        self.ask(Question("moments", self.names, whole=True))  # an honest sum
 
     def add_study(self, names: tuple[str, ...], sites: tuple[str, ...]) -> None:
         """Let the sites sign another study, with these variables and these sites."""

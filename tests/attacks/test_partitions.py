@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskFeatures, AskMoments, AskTotals, FixedPointEncoding, StatisticRequest
+from isthmus.joint import AskFeatures, AskMoments, FixedPointEncoding, StatisticRequest
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, to_ints
 from isthmus.sources import Frame
@@ -21,7 +21,7 @@ from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
 NAMES = ("age", "weight", "pressure")
 BOUNDS = {"age": (0.0, 120.0), "weight": (0.0, 300.0), "pressure": (0.0, 300.0)}
 BASIS = Expansion.within(Chebyshev(terms=3), BOUNDS)
-REQUESTS: list[StatisticRequest[Any]] = [AskMoments(NAMES), AskTotals(NAMES), AskFeatures(BASIS)]
+REQUESTS: list[StatisticRequest[Any]] = [AskMoments(NAMES), AskFeatures(BASIS)]
 
 
 def patients(seed: int, rows: int = 900, *, whole: bool = False) -> NDArray[np.float64]:

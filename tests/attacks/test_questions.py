@@ -174,7 +174,7 @@ def test_questions_about_one_site_are_answered_alike_whatever_its_data_are() -> 
     """
     number = 150
     arguments = (Schema.continuous(NAMES), BOUNDS)
-    requests = ("totals", "consensus", "moments", "features")
+    requests = ("consensus", "moments", "features")
     one = Attacked(hospitals(), *arguments, requests=requests, rounds=300)
     two = Attacked(
         hospitals(99), *arguments, requests=requests, rounds=300, earlier=one, apart=True
@@ -255,7 +255,7 @@ def test_a_number_of_four_hundred_digits_does_not_raise() -> None:
         hospitals(),
         Schema.continuous(NAMES),
         BOUNDS,
-        requests=("totals", "consensus", "features", "moments"),
+        requests=("consensus", "features", "moments"),
         rounds=100,
     )
     for question in questions:

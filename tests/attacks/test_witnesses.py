@@ -15,7 +15,7 @@ from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
 from isthmus.joint import (
     AskConsensus,
-    AskTotals,
+    AskMoments,
     EnvelopeKind,
     Federation,
     FileLedger,
@@ -41,7 +41,7 @@ class Witnessed:
         self.folder, self.journal = folder, MemoryJournal()
         rng = np.random.default_rng(1)
         tables = {n: {k: rng.normal(size=100) for k in NAMES} for n in SITES}
-        requests = (AskTotals.name, AskConsensus.name)
+        requests = (AskMoments.name, AskConsensus.name)
         self.world = Attacked(
             tables, Schema.continuous(NAMES), dict.fromkeys(NAMES, (-9, 9)), requests=requests
         )
@@ -122,7 +122,7 @@ def test_sites_that_kept_their_ledgers_go_on(three: Witnessed) -> None:
 
 def test_a_coordinator_that_has_forgotten_everything_hides_no_cut(three: Witnessed) -> None:
     """The other sites have not."""
-    three.federation().ask(AskTotals(NAMES))
+    three.federation().ask(AskMoments(NAMES))
     three.cut("x", 2)
     journal = MemoryJournal()
     journal.append({"event": "open", "study": three.world.study.identity.hex(), "round": 9})
@@ -150,7 +150,7 @@ def delivered(three: Witnessed, results: dict[str, bytes]) -> dict[str, ResultRo
 def test_a_coordinator_that_sends_two_results_is_found_out(
     three: Witnessed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    three.federation().ask(AskTotals(NAMES))
+    three.federation().ask(AskMoments(NAMES))
     lie = {"x": b'{"dag": 1}', "y": b'{"dag": 2}', "z": b'{"dag": 2}'}
     rounds = delivered(three, lie)
     receipts = {i: f for r in rounds.values() for i, f in r._got.items()}
@@ -172,7 +172,7 @@ def test_a_coordinator_that_sends_two_results_is_found_out(
 def test_confirmations_that_are_left_out_are_missed(
     three: Witnessed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    three.federation().ask(AskTotals(NAMES))
+    three.federation().ask(AskMoments(NAMES))
     rounds = delivered(three, {"x": b'{"dag": 1}', "y": b'{"dag": 2}', "z": b'{"dag": 2}'})
     rounds["y"]._got |= rounds["z"]._got
     fitting = rounds["y"].advance()
@@ -191,7 +191,7 @@ def test_confirmations_that_are_left_out_are_missed(
 
 def test_an_honest_result_is_confirmed_by_all_once(three: Witnessed) -> None:
     federation = three.federation()
-    federation.ask(AskTotals(NAMES))
+    federation.ask(AskMoments(NAMES))
     for _ in range(2):
         assert federation.send_result(b'{"dag": 1}') == SITES
     for name in SITES:
@@ -202,7 +202,7 @@ def test_an_honest_result_is_confirmed_by_all_once(three: Witnessed) -> None:
 def test_a_confirmation_of_a_stranger_or_of_another_round_counts_for_nobody(
     three: Witnessed,
 ) -> None:
-    three.federation().ask(AskTotals(NAMES))
+    three.federation().ask(AskMoments(NAMES))
     rounds = delivered(three, dict.fromkeys(SITES, b'{"dag": 1}'))
     mine, theirs = rounds["x"]._got[0], rounds["y"]._got[1]
     forged = bytearray(theirs.raw)
@@ -216,27 +216,27 @@ def test_a_confirmation_of_a_stranger_or_of_another_round_counts_for_nobody(
 def test_a_folder_that_was_copied_to_a_second_machine_is_noticed(three: Witnessed) -> None:
     """Both copies have the key of the site. Only one of them can go on."""
     federation = three.federation()
-    federation.ask(AskTotals(NAMES))
+    federation.ask(AskMoments(NAMES))
     copy = three.path("x").read_bytes()
-    federation.ask(AskTotals(("a",)))
+    federation.ask(AskMoments(("a",)))
     original = three.path("x").read_bytes()
     three.path("x").write_bytes(copy)
     three.start()
     again = three.federation(MemoryJournal())  # a coordinator that has forgotten everything
     again._scheduler._next = 9
     with pytest.raises(AbortedError, match="'x': 'refused'"):
-        again.ask(AskTotals(("b",)))
+        again.ask(AskMoments(("b",)))
     assert three.refusal("x")["why"] == "witness"
     three.path("x").write_bytes(original)
     three.start()
     again = three.federation(MemoryJournal())
     again._scheduler._next = 10
-    assert again.ask(AskTotals(("b",))).n == 300
+    assert again.ask(AskMoments(("b",))).n == 300
 
 
 def test_an_earlier_result_does_not_come_back_with_its_old_confirmations(three: Witnessed) -> None:
     federation = three.federation()
-    federation.ask(AskTotals(NAMES))
+    federation.ask(AskMoments(NAMES))
     for result in (b'{"dag": 1}', b'{"dag": 2}'):
         assert federation.send_result(result) == SITES
     delivered(three, {"x": b'{"dag": 1}', "y": b'{"dag": 2}', "z": b'{"dag": 2}'})
@@ -247,7 +247,7 @@ def test_a_site_cannot_block_another_one_by_an_invented_memory(
     three: Witnessed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only an entry that a site has signed itself can be missing in its ledger."""
-    three.federation().ask(AskTotals(NAMES))
+    three.federation().ask(AskMoments(NAMES))
     inner = three.world.controllers["z"].heads
     theirs = inner()[0][HASH:]  # of another entry
     for i, signature in enumerate((bytes(64), bytes([7]) * 64, theirs)):
@@ -256,7 +256,7 @@ def test_a_site_cannot_block_another_one_by_an_invented_memory(
             three.world.controllers["z"], "heads", lambda h=invented: dict(inner()) | h
         )
         federation = three.world.federation(three.world.round + 10 * (i + 1))
-        assert federation.ask(AskTotals(NAMES)).n > 0
+        assert federation.ask(AskMoments(NAMES)).n > 0
         assert "refused" not in three.world.events("x")
 
 
@@ -266,7 +266,7 @@ def test_a_head_that_its_site_has_not_signed_is_refused(
 ) -> None:
     """Else nobody could prove later what a site had in its ledger before it was cut."""
     federation = three.federation()
-    federation.ask(AskTotals(NAMES))
+    federation.ask(AskMoments(NAMES))
     inner = three.world.controllers["z"].heads
 
     def wrong() -> dict[int, bytes]:
@@ -276,5 +276,5 @@ def test_a_head_that_its_site_has_not_signed_is_refused(
 
     monkeypatch.setattr(three.world.controllers["z"], "heads", wrong)
     with pytest.raises(AbortedError):
-        federation.ask(AskTotals(("a",)))
+        federation.ask(AskMoments(("a",)))
     assert three.refusal("x")["why"] == "bad_signature"

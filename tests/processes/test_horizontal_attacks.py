@@ -25,7 +25,7 @@ from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError, StudyError
 from isthmus.joint import (
     ADMM,
-    AskTotals,
+    AskConsensus,
     EnvelopeKind,
     Federation,
     FixedPointEncoding,
@@ -243,7 +243,7 @@ def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier
     """A coordinator of the right name that asks for more than was agreed on."""
     world = hospitals(30, 40, 20, carrier=carrier)
     world.serve("s0", "s1", "s2")
-    request = AskTotals(NAMES)
+    request = AskConsensus(NAMES, 0)
     size = request.size(FixedPointEncoding.of(world.study))
     opening = RoundRequest(1, request.to_bytes(), size, request.limbs)
     frame = pack(

@@ -183,7 +183,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
-    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.joint.noise.counts import planned_pairs
     from isthmus.joint.noise.interactions import PAIRS
@@ -196,8 +196,6 @@ def planned(study: Any) -> list[Any]:
         requests.append(AskExpectation(names, 0))
     if AskMoments.name in study.requests:
         requests.append(AskMoments(names, None if study.privacy is None else SURVEY))
-    if AskTotals.name in study.requests:
-        requests.append(AskTotals(study.schema.of_kind(Kind.CONTINUOUS)))
     for step in (AskConsensus, AskNetworks):
         if step.name in study.requests:
             requests += [step(names, 0), step(names, 1)]

@@ -31,7 +31,6 @@ from isthmus.joint.federation.requests.statistics import (
     AskCounts,
     AskFeatures,
     AskMoments,
-    AskTotals,
 )
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
 from isthmus.joint.federation.site_controller import SiteController
@@ -81,7 +80,6 @@ __all__ = [
     "AskFeatures",
     "AskMoments",
     "AskNetworks",
-    "AskTotals",
     "BrokenEnvelopeError",
     "Card",
     "Carrier",

@@ -15,7 +15,6 @@ from isthmus.joint.federation.requests.statistics import (
     AskCounts,
     AskFeatures,
     AskMoments,
-    AskTotals,
 )
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
 from isthmus.joint.shares import requests as two_parties
@@ -24,7 +23,6 @@ REQUESTS: tuple[type[Request], ...] = (
     AskCounts,
     AskMoments,
     AskFeatures,
-    AskTotals,
     AskExpectation,
     AskConsensus,
     AskNetworks,

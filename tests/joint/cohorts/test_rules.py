@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import FormatError
-from isthmus.joint import AskTotals, EnvelopeKind
+from isthmus.joint import AskMoments, EnvelopeKind
 from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.request_catalogue import read_request
@@ -26,7 +26,7 @@ def world(*, largest: float = 90.0, **changes: Any) -> Attacked:
     rng = np.random.default_rng(0)
     tables = {n: {"age": rng.uniform(20, 90, k)} for n, k in SIZES.items()}
     tables["east"]["age"][0] = largest
-    requests = ("moments", "totals", "consensus")
+    requests = ("moments", "consensus")
     schema = Schema.continuous(["age"])
     return Attacked(tables, schema, {"age": (0.0, 100.0)}, requests=requests, **changes)
 
@@ -57,7 +57,7 @@ def test_rounds_of_a_study(step: int) -> None:
     for i in range(2 + step):
         probe = AskConsensus(("age",), 9 + i)
         assert site.answer("east", site.frame(probe))[0] is EnvelopeKind.REFUSE
-    answer = site.answer("east", site.frame(AskTotals(("age",))))
+    answer = site.answer("east", site.frame(AskMoments(("age",))))
     assert (answer[0] is EnvelopeKind.ADVERT) == (step <= 0)
 
 

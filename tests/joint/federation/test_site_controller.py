@@ -348,7 +348,7 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
         b'{"features":{"chebyshev":{"terms":99,"radius":3.0},"columns":{"age":[0.0,1.0]}}}',
         b'{"consensus":["age"],"step":1}',
         b'{"consensus":["age"],"step":1,"rho2":NaN}',
-        b'{"totals":' + b"[" * 100000,
+        b'{"moments":' + b"[" * 100000,
     ],
 )
 def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None:

@@ -132,7 +132,7 @@ def test_the_model_follows_from_the_study() -> None:
     with pytest.raises(StudyError, match="0 steps"):
         ADMM().allowed(replace(study, rounds=SPARE))
     with pytest.raises(StudyError, match="'consensus'"):
-        ADMM().allowed(replace(study, requests=frozenset({"totals"})))
+        ADMM().allowed(replace(study, requests=frozenset({"moments"})))
 
 
 def test_a_table_becomes_the_series_of_a_study() -> None:

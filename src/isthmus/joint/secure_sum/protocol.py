@@ -71,7 +71,7 @@ class SecureSums(Protocol):
     results_add_up: ClassVar[bool] = True
     events: ClassVar[tuple[Event, ...]] = (*(OPENED, SENT, UNMASKED, RESULT, CONFIRMED),)
     requests: ClassVar[tuple[str, ...]] = (
-        *("consensus", "counts", "expectation", "features", "moments", "networks", "totals"),
+        *("consensus", "counts", "expectation", "features", "moments", "networks"),
     )
 
     def __post_init__(self) -> None:

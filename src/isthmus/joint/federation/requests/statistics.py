@@ -1,10 +1,10 @@
-"""Requests for moments, counts, moments of basis functions, and totals."""
+"""Requests for moments, counts, and moments of basis functions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -286,64 +286,6 @@ class AskFeatures(StatisticRequest[Moments]):
         return (
             f"sums and products of {functions} basis functions of {len(self.variables)} variables"
         )
-
-
-@final
-@dataclass(frozen=True)
-class AskTotals(StatisticRequest[Moments]):
-    """Request number of rows and sums of continuous variables.
-
-    The result is `Moments` whose products are not known and are zero.
-    """
-
-    asked: tuple[str, ...]
-    name: ClassVar[str] = "totals"
-    limbs: ClassVar[int] = LIMBS
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return self.asked
-
-    def violations(self, study: Study) -> list[str]:
-        return []
-
-    def size(self, grid: FixedPointEncoding) -> int:
-        return 1 + grid.schema.subset(self.asked).width
-
-    def contribute(self, source: Source) -> Contribution[Moments]:
-        moments = source.moments(self.asked)
-        return Contribution(moments, moments)
-
-    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
-        # The products are used to check the bounds, and then dropped.
-        return AskMoments(self.asked).encode(value, grid)[: self.size(grid)]
-
-    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        return AskMoments(self.asked).integers(value, source, grid)[: self.size(grid)]
-
-    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
-        whole = AskMoments(self.asked)
-        padded = np.zeros((whole.size(grid), LIMBS), dtype=total.dtype)
-        padded[: len(total)] = total
-        moments = whole.decode(padded, grid)
-        return replace(moments, gram=np.zeros_like(moments.gram))
-
-    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
-        AskMoments(self.asked).require_plausible(total, grid)
-
-    def show(self, value: Moments) -> list[str]:
-        sums = value.n * value.mean()
-        return [f"  rows: {value.n}", f"  sums of {', '.join(value.columns)}:", show_array(sums)]
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(tuple(map(str, plain["totals"])))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"totals": list(self.asked)}
-
-    def __str__(self) -> str:
-        return f"number of rows and sums of {len(self.asked)} variables"
 
 
 def _integers(grid: FixedPointEncoding, moments: Moments, source: Source) -> LimbArray:
