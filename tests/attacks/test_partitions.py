@@ -37,7 +37,7 @@ def total(
     sums = LimbAccumulator(request.size(grid), request.limbs)
     for part in parts:
         source = Frame(part, names=NAMES)
-        value = request.contribute(source).value
+        value = request.contribute(source)
         sums.add(request.integers(value, source, grid))
     return sums.total()
 

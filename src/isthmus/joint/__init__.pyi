@@ -22,7 +22,6 @@ from isthmus.joint.federation.carriers import Carrier
 from isthmus.joint.federation.dryrun import DryRun
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
-    Contribution,
     StatisticRequest,
     SumRequest,
 )
@@ -86,7 +85,6 @@ __all__ = [
     "Client",
     "Cohort",
     "CohortStore",
-    "Contribution",
     "Coordinator",
     "DifferentialPrivacy",
     "DryRun",

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, final
 
 from isthmus.errors import IsthmusError, LedgerError
 from isthmus.joint.agreement.identity import Verifier
-from isthmus.joint.federation.requests.base import Contribution, SumRequest
+from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
 from isthmus.joint.records.journal import Journal, MemoryJournal
@@ -72,7 +72,7 @@ class MethodMemory:
     def _progress(self, method: str) -> _Progress:
         return self._methods.setdefault(method, _Progress(MethodState(self._grid)))
 
-    def contribution(self, request: StepRequest[T], source: Source) -> Contribution[T]:
+    def contribution(self, request: StepRequest[T], source: Source) -> T:
         """Compute the contribution of the site to a step."""
         return self._progress(request.name).state.answer(request, source)
 

@@ -24,7 +24,7 @@ from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.dryrun import DryRun
 from isthmus.joint.federation.method_memory import MethodMemory
 from isthmus.joint.federation.received_results import ReceivedResults, refusing
-from isthmus.joint.federation.requests.base import Contribution, StatisticRequest, SumRequest
+from isthmus.joint.federation.requests.base import StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.reading import read_sum_request
 from isthmus.joint.federation.requests.steps import StepRequest
@@ -163,23 +163,22 @@ class SiteController(ReleaseGate):
 
     def _contribution(
         self, request: SumRequest[Any], *, dry_run: bool = False
-    ) -> tuple[Contribution[Any], LimbArray]:
+    ) -> tuple[Any, LimbArray]:
         """Return what the site contributes; error messages contain no value of the data."""
         try:
             source = self._rows.source
-            contribution: Contribution[Any]
             if isinstance(request, StatisticRequest):
-                contribution = request.contribute(source)
+                value = request.contribute(source)
             else:
                 assert isinstance(request, StepRequest)
-                contribution = (
+                value = (
                     request.preview(source, self._grid)
                     if dry_run
                     else self._memory.contribution(request, source)
                 )
             if self._noisy is not None:
-                return contribution, np.zeros((0, request.limbs), dtype=np.uint32)
-            return contribution, request.integers(contribution.value, source, self._grid)
+                return value, np.zeros((0, request.limbs), dtype=np.uint32)
+            return value, request.integers(value, source, self._grid)
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
@@ -304,8 +303,7 @@ class SiteController(ReleaseGate):
                 violations += self._noise_violations(request)
                 violations += filter(None, [self._noisy.problem()])
                 protection = f"{self._noisy.describe(request)}, {PROTECTION}"
-            contribution, _ = self._contribution(request, dry_run=True)
-            value = contribution.value
+            value, _ = self._contribution(request, dry_run=True)
             lines = request.show(value)
         except RefusedError as error:
             violations.append(str(error))

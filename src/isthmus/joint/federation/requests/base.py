@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
 from isthmus.joint.agreement.requests import Request
@@ -11,26 +10,8 @@ from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.joint.secure_sum.protocol import NAME
 from isthmus.sources.base import Source
-from isthmus.statistics import Statistic
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Contribution(Generic[T]):
-    """Contribution of one site to a sum.
-
-    Attributes
-    ----------
-    statistic
-        The statistic that it was computed from. The site's rules on cohorts and small cells are
-        applied to it.
-    value
-        Value that is added to the sum.
-    """
-
-    statistic: Statistic
-    value: T
 
 
 class SumRequest(Request, Generic[T]):
@@ -87,5 +68,5 @@ class StatisticRequest(SumRequest[T], Generic[T]):
     """A request for a statistic of the data, whatever was requested before."""
 
     @abstractmethod
-    def contribute(self, source: Source) -> Contribution[T]:
+    def contribute(self, source: Source) -> T:
         """Compute what one site contributes."""

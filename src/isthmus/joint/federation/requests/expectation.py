@@ -11,7 +11,6 @@ import numpy as np
 from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.local_source import rows_with_holes
-from isthmus.joint.federation.requests.base import Contribution
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,
@@ -137,16 +136,15 @@ class ExpectationAtSite(SiteSteps[Any]):
     def take(self, total: LimbArray) -> None:
         self._run.take(total)
 
-    def contribution(self) -> Contribution[Any]:
+    def contribution(self) -> Any:
         available = self._run.available
         if available is None:
-            return Contribution(self._patterns, self._rows)
+            return self._rows
         if self._step is None:
             standardised = self._patterns.standardised(available.centre, available.scale)
             self._step = ExpectationStep(self._patterns, standardised)
         parameters = self._run.maximisation
-        expected = self._step.expected(parameters.mean, parameters.covariance)
-        return Contribution(self._patterns, expected)
+        return self._step.expected(parameters.mean, parameters.covariance)
 
 
 @final

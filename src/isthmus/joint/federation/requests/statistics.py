@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isthmus.errors import FormatError, SchemaError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.stored_rows import StoredRows
-from isthmus.joint.federation.requests.base import Contribution, StatisticRequest
+from isthmus.joint.federation.requests.base import StatisticRequest
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,
@@ -88,9 +88,8 @@ class AskMoments(StatisticRequest[Moments]):
             return 1 + sum(ColumnLayout(grid.schema, grid.bounds).bins)
         return self._grid(grid).size
 
-    def contribute(self, source: Source) -> Contribution[Moments]:
-        moments = source.moments(self.asked)
-        return Contribution(moments, moments)
+    def contribute(self, source: Source) -> Moments:
+        return source.moments(self.asked)
 
     def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
         return self._grid(grid).encode(value)
@@ -184,9 +183,8 @@ class AskCounts(StatisticRequest[Counts]):
             return size
         return sum(layout_of(schema, self.plan, self.round).lengths)
 
-    def contribute(self, source: Source) -> Contribution[Counts]:
-        counts = source.counts(self.plan)
-        return Contribution(counts, counts)
+    def contribute(self, source: Source) -> Counts:
+        return source.counts(self.plan)
 
     def encode(self, value: Counts, grid: FixedPointEncoding) -> LimbArray:
         return encode_counts(value, grid.rows)
@@ -255,9 +253,8 @@ class AskFeatures(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
-    def contribute(self, source: Source) -> Contribution[Moments]:
-        moments = source.with_features(self.expansion).moments()
-        return Contribution(moments, moments)
+    def contribute(self, source: Source) -> Moments:
+        return source.with_features(self.expansion).moments()
 
     def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
         return self._grid(grid).encode(value)

@@ -16,7 +16,7 @@ import numpy as np
 
 from isthmus.errors import FormatError, RefusedError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.base import Contribution, SumRequest
+from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source
@@ -31,7 +31,7 @@ class SiteSteps(ABC, Generic[T]):
     """
 
     @abstractmethod
-    def contribution(self) -> Contribution[T]:
+    def contribution(self) -> T:
         """Compute the contribution of the site to the next step; the same when called again."""
 
     @abstractmethod
@@ -84,12 +84,12 @@ class StepRequest(SumRequest[T], Generic[T]):
             broken.append("the number of the step is outside of what the study allows")
         return broken
 
-    def preview(self, source: Source, grid: FixedPointEncoding) -> Contribution[T]:
+    def preview(self, source: Source, grid: FixedPointEncoding) -> T:
         """Return the contribution of a site as if there were no other site, for a dry run."""
         site = self.begin(source, grid)
         for step in range(self.step):
             earlier = replace(self, step=step)
-            site.take(earlier.encode(site.contribution().value, grid))
+            site.take(earlier.encode(site.contribution(), grid))
         return site.contribution()
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +123,7 @@ class MethodState:
         elif len(self.sums) != request.step or not np.array_equal(self.sums[-1], total):
             raise _wrong_order(request)
 
-    def answer(self, request: StepRequest[T], source: Source) -> Contribution[T]:
+    def answer(self, request: StepRequest[T], source: Source) -> T:
         """Compute the contribution of the site to a step. Step 0 begins a new run."""
         if request.step == 0:
             self.sums, self._site = [], None

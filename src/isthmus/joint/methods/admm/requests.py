@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.base import Contribution
 from isthmus.joint.federation.requests.fixed_point import (
     IMPOSSIBLE,
     FixedPointEncoding,
@@ -169,13 +168,13 @@ class ADMMAtSite(SiteSteps[Matrix]):
         self._client: Client | None = None
         self._next: Matrix | None = np.array([1.0, self._moments.n])
 
-    def contribution(self) -> Contribution[Matrix]:
+    def contribution(self) -> Matrix:
         if self._next is None:
             course = self._course
             if self._client is None:
                 self._client = self._request.client(self._source, self._moments, course.rows)
             self._next = self._client.answer(course.common, course.rho)
-        return Contribution(self._moments, self._next)
+        return self._next
 
     def take(self, total: LimbArray) -> None:
         self.contribution()  # the next one depends on it, also when steps are done again
