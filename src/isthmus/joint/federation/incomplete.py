@@ -6,14 +6,12 @@ import math
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Protocol, TypeVar, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError
-from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import (
     AskExpectation,
     ExpectationRun,
@@ -28,33 +26,8 @@ from isthmus.sources.tables.missing_values import moments_are_estimated
 from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
 from isthmus.statistics.expectation import Estimated
 
-T = TypeVar("T")
-
-
-class Asked(Protocol):
-    """Interface of a federation."""
-
-    @property
-    def study(self) -> Study: ...
-
-    @property
-    def sums(self) -> int: ...
-
-    def ask(self, request: SumRequest[T]) -> T: ...
-
-    def schema(self) -> Schema: ...
-
-    def moments(self) -> Moments: ...
-
-    def counts(self, plan: CountPlan) -> Counts: ...
-
-    def rows(self) -> NDArray[np.float64]: ...
-
-    def disclosure(self) -> Disclosure: ...
-
-    def reading(self) -> Reading: ...
-
-    def notes(self) -> tuple[str, ...]: ...
+if TYPE_CHECKING:
+    from isthmus.joint.federation.federation import Federation
 
 
 @final
@@ -69,7 +42,7 @@ class IncompleteFederation(Source):
         When to stop. The study bounds the number of steps, too.
     """
 
-    def __init__(self, federation: Asked, missing: ExpectationMaximisation) -> None:
+    def __init__(self, federation: Federation, missing: ExpectationMaximisation) -> None:
         study = federation.study
         if AskExpectation.name not in study.requests:
             raise MismatchError(
@@ -131,7 +104,6 @@ class IncompleteFederation(Source):
         self._until = until
 
     def estimation_remarks(self) -> tuple[str, ...]:
-        """Return what the user should know about estimated moments; nothing if none were."""
         return self._remarks
 
     def counts(self, plan: CountPlan) -> Counts:
@@ -150,11 +122,9 @@ class IncompleteFederation(Source):
         return self._federation.disclosure()
 
     def reading(self) -> Reading:
-        """Return how the columns were read."""
         return self._federation.reading()
 
     def notes(self) -> tuple[str, ...]:
-        """Return the notes of the federation."""
         return self._federation.notes()
 
     def __repr__(self) -> str:

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import nan
-from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
 from isthmus.errors import MismatchError, SchemaError, StudyError
 from isthmus.graphs import BoundKnowledge
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import ConsensusModel
@@ -34,7 +33,6 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.statistics import Kind
 from isthmus.types import Bools, Floats
 
-T = TypeVar("T")
 Ask: TypeAlias = Callable[[ADMMCourse], Floats]
 """Returns the sum over sites of the next step of a course."""
 
@@ -62,13 +60,6 @@ class Stiffness(StrEnum):
     TOGETHER = "together"
 
 
-class Asks(Protocol):
-    """Sends a request to all sites and returns the sum of their answers."""
-
-    def __call__(self, request: SumRequest[T], /) -> T:
-        """Return the sum."""
-
-
 @final
 class Consensus(JointObjective):
     """The loss of all sites together, which nobody knows: sites fit parameters and add them up.
@@ -84,7 +75,7 @@ class Consensus(JointObjective):
     equivalent = False
     sense = Sense.MINIMISE
 
-    def __init__(self, study: Study, ask: Asks) -> None:
+    def __init__(self, study: Study, ask: Callable[[StepOfADMM], Floats]) -> None:
         self.nodes = study.schema.names
         self.capabilities = frozenset({CONSENSUS})
         self.study = study
