@@ -26,7 +26,6 @@ from isthmus.plurals import counted
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.missing import KeepMissing
-from isthmus.statistics import Features
 from isthmus.types import Floats, Integers
 
 SIMULATED = "simulated"
@@ -42,8 +41,6 @@ class Certificate:
     ----------
     minimum_cohort, minimum_cell, columns_per_row, largest_share, persons
         The rules of the policy that the cohort has passed.
-    studies
-        The studies that the cohort is open to.
     """
 
     minimum_cohort: int
@@ -51,10 +48,9 @@ class Certificate:
     columns_per_row: float
     largest_share: float
     persons: Persons
-    studies: tuple[Study, ...] = ()
 
     @classmethod
-    def of(cls, policy: Policy, studies: tuple[Study, ...] = ()) -> Certificate:
+    def of(cls, policy: Policy) -> Certificate:
         """Return the certificate of a check by this policy."""
         return cls(
             policy.minimum_cohort,
@@ -62,7 +58,6 @@ class Certificate:
             policy.columns_per_row,
             policy.largest_share,
             policy.persons,
-            studies,
         )
 
     def is_weaker_than(self, policy: Policy) -> bool:
@@ -74,12 +69,6 @@ class Certificate:
             or self.largest_share > policy.largest_share
             or self.persons != policy.persons
         )
-
-    @property
-    def features(self) -> dict[str, Features]:
-        """The basis functions of each variable that has some in a study."""
-        given = (s.features.features for s in self.studies if s.features is not None)
-        return {name: own for features in given for name, own in features.items()}
 
 
 class RowsOfStudy(NamedTuple):
@@ -276,7 +265,7 @@ class Cohort:
                 f"This site cannot take part in {study.title!r}: {'; '.join(broken)}. The rows "
                 "were not used."
             )
-        return replace(self, studies=studies, certificate=Certificate.of(policy, studies))
+        return replace(self, studies=studies, certificate=Certificate.of(policy))
 
     def violations(self, policy: Policy, studies: tuple[Study, ...] | None = None) -> list[str]:
         """Return a phrase for each rule on data that these rows break, by default for its studies.
@@ -334,7 +323,13 @@ class Cohort:
             problems.append(f"the study defines {others[:10]} differently")
         if self.lacks_values and not allows_holes(study):
             problems.append("values are missing in the cohort")
-        known = {} if self.certificate is None else self.certificate.features
+        exact = () if self.certificate is None else self.studies
+        known = {
+            n: own
+            for s in exact
+            if s.features is not None
+            for n, own in s.features.features.items()
+        }
         asked = {} if study.features is None else study.features.features
         windows = [n for n, features in asked.items() if known.get(n, features) != features]
         if windows:

@@ -57,7 +57,7 @@ class CohortRecord:
     checksum
         SHA-256 of the file with the rows.
     certificate
-        What was checked, without the studies; ``None`` for studies with noise.
+        What was checked; ``None`` for studies with noise.
     studies
         SHA-256 of each study that it is open to. The first one defines the variables.
     """
@@ -374,14 +374,14 @@ class CohortStore:
         values = np.load(folder / "rows.npy", mmap_mode="r", allow_pickle=False)
         persons = folder / "persons.npy"
         studies = tuple(Study.read(folder / _study_file(identity)) for identity in record.studies)
-        first, certificate = studies[0], record.certificate
+        first = studies[0]
         return Cohort(
             record.identity,
             Variables(first.schema, first.bounds, first.resolutions),
             frozenset(m.key for m in first.members),
             values,
             _load(persons) if persons.exists() else None,
-            None if certificate is None else replace(certificate, studies=studies),
+            record.certificate,
             studies,
         )
 
