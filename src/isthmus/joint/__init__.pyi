@@ -46,8 +46,6 @@ from isthmus.joint.records.journal import (
     FileSlot,
     Journal,
     MemoryJournal,
-    MemorySlot,
-    Slot,
 )
 from isthmus.joint.records.ledger import FileLedger, Ledger, MemoryLedger, repair, rotate
 from isthmus.joint.records.ledger_entries import verify
@@ -106,7 +104,6 @@ __all__ = [
     "Member",
     "MemoryJournal",
     "MemoryLedger",
-    "MemorySlot",
     "MethodState",
     "NetworkClient",
     "Persons",
@@ -128,7 +125,6 @@ __all__ = [
     "SiteRules",
     "SiteService",
     "SiteState",
-    "Slot",
     "StatisticRequest",
     "StepRequest",
     "Stiffness",

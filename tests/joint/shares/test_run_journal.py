@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isthmus.errors import AbortedError
-from isthmus.joint import FileJournal, FileSlot, MemoryJournal, MemorySlot
+from isthmus.joint import FileJournal, FileSlot, MemoryJournal
 from isthmus.joint.shares.run_journal import NextRun, PastRun, RunJournal, next_run
 
 NEW, DONE = PastRun(), PastRun(1, True, 9, {"x": 1})
@@ -80,7 +80,7 @@ def test_a_journal_remembers(tmp_path: Path) -> None:
     file.close()
 
 
-def test_a_run_that_only_the_other_party_began() -> None:
-    journal = RunJournal(MemoryJournal(), MemorySlot())
+def test_a_run_that_only_the_other_party_began(tmp_path: Path) -> None:
+    journal = RunJournal(MemoryJournal(), FileSlot(tmp_path / "slot"))
     journal.decide(1, "x", 1)
     assert journal.past() == PastRun(1, False, 0, {"x": 1})

@@ -24,35 +24,9 @@ CHECKSUM = 64
 """Length of the checksum before each line, in hexadecimal digits."""
 
 
-class Slot(ABC):
-    """Holds one value, which is replaced completely or not at all."""
-
-    @abstractmethod
-    def read(self) -> bytes | None:
-        """Return the value, or ``None`` if none was written."""
-
-    @abstractmethod
-    def write(self, value: bytes) -> None:
-        """Replace the value. When this returns, it is on disk."""
-
-
 @final
-class MemorySlot(Slot):
-    """A slot in memory, for simulations."""
-
-    def __init__(self) -> None:
-        self._value: bytes | None = None
-
-    def read(self) -> bytes | None:
-        return self._value
-
-    def write(self, value: bytes) -> None:
-        self._value = value
-
-
-@final
-class FileSlot(Slot):
-    """A slot in a file that only its owner can read.
+class FileSlot:
+    """Holds one value in a file that only its owner can read, replaced completely or not at all.
 
     Parameters
     ----------
@@ -64,7 +38,7 @@ class FileSlot(Slot):
         self._path = Path(path)
 
     def read(self) -> bytes | None:
-        """Return the value, or raise `LedgerError` if the file was changed."""
+        """Return the value, or ``None``; raise `LedgerError` if the file was changed."""
         if not self._path.exists():
             return None
         data = self._path.read_bytes()

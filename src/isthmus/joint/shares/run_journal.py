@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError
-from isthmus.joint.records.journal import Journal, Slot
+from isthmus.joint.records.journal import FileSlot, Journal
 
 Decisions = dict[str, Any]
 """Each revealed value by the name of the decision, in the order in which they were revealed."""
@@ -71,7 +71,7 @@ class RunJournal:
         Keeps how the party's rows are aligned with those of the other.
     """
 
-    def __init__(self, journal: Journal, slot: Slot) -> None:
+    def __init__(self, journal: Journal, slot: FileSlot) -> None:
         self._journal = journal
         self._slot = slot
 
