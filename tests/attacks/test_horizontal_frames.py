@@ -515,7 +515,11 @@ def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
         pickle.dumps(secret)
     party = Party(3)
     party.up_to(3)
-    hidden = [secret.reveal(), agreement.secret().reveal(), identity._private.private_bytes_raw()]
+    hidden = [
+        secret.reveal(),
+        agreement._private.private_bytes_raw(),
+        identity._private.private_bytes_raw(),
+    ]
     hidden += [s._round.secrets.seed.reveal() for s in party.sites if s._round is not None]
     shown = " ".join(
         [repr(x) for x in (secret, agreement, identity, *party.sites, party.coordinator())]

@@ -10,7 +10,9 @@ from isthmus.errors import FormatError, IsthmusError
 from isthmus.joint.agreement.protocol_catalogue import register_request_name
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import AskExpectation
+from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import (
     AskCounts,
     AskFeatures,
@@ -73,4 +75,20 @@ def read_request(data: bytes, study: Study) -> Request:
         IsthmusError,
     ) as error:
         raise FormatError("This is not a request that fits the study.") from error
+    return request
+
+
+def read_sum_request(data: bytes, study: Study, grid: FixedPointEncoding) -> SumRequest[Any]:
+    """Read a request that secure sums can answer; `FormatError` for anything else."""
+    request = read_request(data, study)
+    if not isinstance(request, SumRequest):
+        raise FormatError(f"Secure sums cannot answer a request for {request.name}.")
+    if request.violations(study):
+        return request  # it will be refused; its size may be beyond computing
+    try:
+        size = request.size(grid)
+    except (IsthmusError, ValueError, TypeError, OverflowError) as error:
+        raise FormatError("This is not a request that fits the study.") from error
+    if size > NUMBERS:
+        raise FormatError(f"The request asks for {size} numbers; {NUMBERS} are allowed.")
     return request

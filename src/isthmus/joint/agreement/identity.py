@@ -93,10 +93,6 @@ class Agreement:
 
         return cls(X25519PrivateKey.from_private_bytes(secret.reveal()))
 
-    def secret(self) -> Secret:
-        """Return the private bytes."""
-        return Secret(self._private.private_bytes_raw())
-
     def shared(self, public: bytes) -> Secret:
         """Return the secret shared with another key; `ValueError` for a key of small order."""
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey

@@ -26,7 +26,6 @@ from isthmus.joint.federation.method_memory import MethodMemory
 from isthmus.joint.federation.received_results import ReceivedResults, refusing
 from isthmus.joint.federation.requests.base import StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
-from isthmus.joint.federation.requests.reading import read_sum_request
 from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.noise.answers import NoisyAnswers
@@ -35,6 +34,7 @@ from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
+from isthmus.joint.request_catalogue import read_sum_request
 from isthmus.joint.secure_sum import protocol
 from isthmus.joint.secure_sum.envelopes import (
     UNAUTHENTICATED,

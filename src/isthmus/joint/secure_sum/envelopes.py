@@ -334,11 +334,6 @@ def write_set(members: Iterable[int]) -> bytes:
     return write_entries((i, b"") for i in members)
 
 
-def read_set(body: bytes, sites: int) -> frozenset[int]:
-    """Read what `write_set` wrote."""
-    return frozenset(read_entries(body, 0, sites))
-
-
 def write_refusal(why: Refusal, blamed: int = NO_SITE) -> bytes:
     """Write that a site does not answer; why, and whom it blames, where that is no secret."""
     if why in HIDDEN:
