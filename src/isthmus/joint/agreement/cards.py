@@ -49,9 +49,7 @@ class Card:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Card:
         """Read a file that `write` wrote."""
-        top = Reader.parse(Path(path).read_bytes(), "card")
-        if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r}")
+        top = Reader.parse(Path(path).read_bytes(), "card", FORMAT)
         name, organisation = top.take("name", str), top.take("organisation", str)
         key = top.convert("key", key_bytes)
         rest = [top.take(name, str, "") for name in REACHED_BY]

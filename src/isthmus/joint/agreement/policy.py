@@ -12,9 +12,9 @@ from isthmus.errors import IsthmusError, RefusedError, StudyError
 from isthmus.joint.agreement.identity import key_bytes, key_text
 from isthmus.joint.agreement.persons import NOT_PERSONS, Persons
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, protocol_names, request_names
-from isthmus.joint.agreement.roster import Member
+from isthmus.joint.agreement.roster import Member, member_entries, take_members
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.agreement.toml import Reader, document, parse_toml
+from isthmus.joint.agreement.toml import Reader, document
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.spending import Spending
 from isthmus.plurals import counted
@@ -201,9 +201,7 @@ class Policy:
         StudyError
             The message names all mistakes and all missing keys.
         """
-        top = Reader(parse_toml(data, "policy"), "policy")
-        if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r}")
+        top = Reader.parse(data, "policy", FORMAT)
         protocols = top.strings("protocols", protocol_names())
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
         requests = top.strings("requests", known)
@@ -226,7 +224,7 @@ class Policy:
         only_with_noise = top.take("only_with_noise", bool, default=False)
         epsilon_per_study = top.take("epsilon_per_study", float, math.inf)
         revoked = read_revoked(top)
-        peers = None if top.is_text("peers", ANY) else read_peers(top)
+        peers = None if top.is_text("peers", ANY) else take_members(top, "peers", empty=True)
         variables = top.strings("variables")
         stop_file = top.take("stop_file", str)
         if not stop_file:
@@ -253,10 +251,6 @@ class Policy:
 
     def to_toml(self) -> str:
         """Return the text of the policy file."""
-        pinned: list[dict[str, object]] = [
-            {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
-            for m in self.peers or ()
-        ]
         return document(
             {
                 "format": FORMAT,
@@ -277,7 +271,7 @@ class Policy:
                 "revoked": [key_text(key) for key in self.revoked],
                 **({} if self.peers else {"peers": ANY if self.peers is None else []}),
             },
-            {"peers": pinned},
+            {"peers": member_entries(self.peers or ())},
         )
 
     def _budget(self) -> dict[str, object]:
@@ -384,16 +378,4 @@ def read_revoked(top: Reader) -> tuple[bytes, ...]:
             found.append(key_bytes(text))
         except IsthmusError as error:
             top.problems.append(f"revoked: {str(error).rstrip('.')}")
-    return tuple(found)
-
-
-def read_peers(top: Reader) -> tuple[Member, ...]:
-    """Read the pinned parties."""
-    found = []
-    for entry in top.tables("peers", empty=True):
-        name, organisation = entry.take("name", str), entry.take("organisation", str)
-        key = entry.convert("key", key_bytes)
-        entry.reject_other_keys()
-        if key is not None:
-            found.append(Member(name, organisation, key))
     return tuple(found)

@@ -51,9 +51,7 @@ def write_signatures(path: str | os.PathLike[str], signatures: Iterable[Signatur
 
 def read_signatures(path: str | os.PathLike[str]) -> list[Signature]:
     """Read a file that `write_signatures` wrote."""
-    top = Reader.parse(Path(path).read_bytes(), "file of signatures")
-    if top.take("format", str) != FORMAT:
-        top.problems.append(f"format must be {FORMAT!r}")
+    top = Reader.parse(Path(path).read_bytes(), "file of signatures", FORMAT)
     signatures = []
     for entry in top.tables("signatures"):
         role = entry.take("role", str)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -12,15 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
-from isthmus.errors import IsthmusError, StudyError
+from isthmus.errors import StudyError
 from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
 from isthmus.joint.agreement.lookalikes import name_problems
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, request_names
-from isthmus.joint.agreement.roster import Member, Roster
+from isthmus.joint.agreement.roster import Member, Roster, member_entries, take_members
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
-from isthmus.joint.agreement.toml import Reader, document, parse_toml
+from isthmus.joint.agreement.toml import Reader, document
 from isthmus.joint.agreement.variables import (
     Resolutions,
     resolution_problems,
@@ -127,23 +126,25 @@ class Study:
         StudyError
             The message names all mistakes in the file.
         """
-        top = Reader(parse_toml(data, "study"), "study")
-        if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r}")
+        top = Reader.parse(data, "study", FORMAT)
         title, purpose = top.take("title", str), top.take("purpose", str)
         author = top.convert("author", key_bytes)
         protocol = _protocol(top.table("protocol"))
         coordinated = protocol is None or protocol.has_coordinator
         coordinator = top.convert("coordinator", key_bytes) if coordinated else None
         requests = top.strings("requests", request_names(protocol.name) if protocol else None)
-        plan, features, limits = _plan(top), _features(top), _limits(top)
+        plan = top.read("plan", CountPlan.from_dict)
+        features = top.read("features", Expansion.from_dict)
+        limits = top.read("limits", _limits) or {}
         rounds = top.integer("rounds", 1)
         expires = top.take("expires", datetime)
         if expires.tzinfo is None:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
         code, privacy = top.strings("code"), DifferentialPrivacy.take(top)
         schema, bounds, resolutions = take_variables(top)
-        members = _members(top)
+        members = take_members(top, "sites")
+        names = [m.name for m in members if m.name in ("", AUTHOR)]
+        top.problems += [f"a site cannot be named {name!r}" for name in names]
         top.finish()
         assert schema is not None
         assert author is not None
@@ -218,10 +219,6 @@ class Study:
             keys["features"] = features.to_dict()
         if limits:
             keys["limits"] = limits
-        sites: list[dict[str, object]] = [
-            {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
-            for m in members
-        ]
         tables: dict[str, Mapping[str, object]] = {
             "protocol": {"name": protocol.name, **protocol.to_dict(len(members))}
         }
@@ -230,7 +227,7 @@ class Study:
         blurred = protocol.results_add_up and privacy is None
         fitted = resolutions_of(bounds, resolutions) if blurred else None
         variables = variable_entries(schema, bounds, fitted)
-        text = document(keys, {"variables": variables, "sites": sites}, tables)
+        text = document(keys, {"variables": variables, "sites": member_entries(members)}, tables)
         return cls.parse(text.encode())
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -324,50 +321,8 @@ def _protocol(section: Reader) -> Protocol | None:
     return protocol
 
 
-def _members(top: Reader) -> tuple[Member, ...]:
-    members = []
-    for entry in top.tables("sites"):
-        name, organisation = entry.take("name", str), entry.take("organisation", str)
-        key = entry.convert("key", key_bytes)
-        entry.reject_other_keys()
-        if not name or name == AUTHOR:
-            top.problems.append(f"a site cannot be named {name!r}")
-        if key is not None:
-            members.append(Member(name, organisation, key))
-    return tuple(members)
-
-
-def _plan(top: Reader) -> CountPlan | None:
-    given: Any = top.optional("plan")
-    if given is None:
-        return None
-    try:
-        return CountPlan.from_dict(given)
-    except (IsthmusError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
-        top.problems.append(f"plan: {error}")
-        return None
-
-
-def _features(top: Reader) -> Expansion | None:
-    given: Any = top.optional("features")
-    if given is None:
-        return None
-    try:
-        return Expansion.from_dict(given)
-    except (IsthmusError, TypeError, AttributeError, OverflowError) as error:
-        top.problems.append(f"features: {error}")
-        return None
-
-
-def _limits(top: Reader) -> Limits:
-    given: Any = top.optional("limits")
-    if given is None:
-        return {}
-    try:
-        return {
-            str(name): {str(key): float(value) for key, value in bounds.items()}
-            for name, bounds in given.items()
-        }
-    except (TypeError, ValueError, AttributeError, OverflowError) as error:
-        top.problems.append(f"limits: {error}")
-        return {}
+def _limits(given: Any) -> Limits:
+    return {
+        str(name): {str(key): float(value) for key, value in bounds.items()}
+        for name, bounds in given.items()
+    }

@@ -40,9 +40,7 @@ class Succession:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Succession:
         """Read a file that `write` wrote, and check the signature."""
-        top = Reader.parse(Path(path).read_bytes(), "succession")
-        if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r}")
+        top = Reader.parse(Path(path).read_bytes(), "succession", FORMAT)
         old, new = top.convert("old", key_bytes), top.convert("new", key_bytes)
         value = top.convert("value", bytes.fromhex)
         top.finish()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar, final
 
-from isthmus.errors import StudyError
+from isthmus.errors import IsthmusError, StudyError
 from isthmus.plurals import a_type
 
 T = TypeVar("T")
@@ -50,9 +50,18 @@ class Reader:
         self.problems: list[str] = [] if problems is None else problems
 
     @classmethod
-    def parse(cls, data: bytes, document: str) -> Reader:
-        """Read a document."""
-        return cls(parse_toml(data, document), document)
+    def parse(cls, data: bytes, document: str, version: str = "") -> Reader:
+        """Read a document, which states the version of its format if there is one.
+
+        `StudyError` names the document and the position of a mistake.
+        """
+        try:
+            top = cls(tomllib.loads(data.decode()), document)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise StudyError(f"The {document} is not TOML: {error}.") from error
+        if version and top.take("format", str) != version:
+            top.problems.append(f"format must be {version!r}")
+        return top
 
     def take(self, key: str, kind: type[T], default: T | None = None) -> T:
         """Return the value of a key, which is required unless there is a default."""
@@ -143,6 +152,15 @@ class Reader:
         """Return a value of any type, or ``None``."""
         return self._table.pop(key, None)
 
+    def read(self, key: str, make: Callable[[Any], T]) -> T | None:
+        """Return what an optional value stands for; ``None`` if there is none, or a problem."""
+        value = self.optional(key)
+        try:
+            return None if value is None else make(value)
+        except (IsthmusError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            self.problems.append(f"{self._path}{key}: {error}")
+            return None
+
     def reject_other_keys(self) -> None:
         """Report every key that was not taken."""
         self.problems += [f"{self._path}{key} is not a known key" for key in self._table]
@@ -154,14 +172,6 @@ class Reader:
             shown = "; ".join(self.problems[:SHOWN])
             more = " …" if len(self.problems) > SHOWN else ""
             raise StudyError(f"The {self._document} cannot be used: {shown}{more}.")
-
-
-def parse_toml(data: bytes, document: str) -> dict[str, Any]:
-    """Read TOML; `StudyError` names the document and the position of a mistake."""
-    try:
-        return tomllib.loads(data.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StudyError(f"The {document} is not TOML: {error}.") from error
 
 
 def _empty(kind: type[T]) -> T:

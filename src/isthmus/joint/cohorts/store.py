@@ -75,9 +75,7 @@ class CohortRecord:
     @classmethod
     def read(cls, folder: Path) -> CohortRecord:
         """Read the file in the folder of a cohort."""
-        top = Reader.parse((folder / "cohort.toml").read_bytes(), "cohort")
-        if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r}")
+        top = Reader.parse((folder / "cohort.toml").read_bytes(), "cohort", FORMAT)
         given = top.optional("checked")
         certificate = None if given is None else _read_certificate(given, top)
         record = cls(
