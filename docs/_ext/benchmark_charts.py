@@ -22,6 +22,7 @@ from __future__ import annotations
 import io
 import json
 from collections import defaultdict
+from math import nan
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -115,10 +116,9 @@ def _draw_lines(runs: list[dict[str, Any]], x: str, lines: str, dashed: str | No
         colour = colormaps["viridis_r"](0.15 + 0.85 * i / max(len(groups) - 1, 1))
         for key, style in (("shd", "o-"), (dashed, "--")):
             if key is not None:
-                means = [
-                    fmean(r[key] for r in runs if r[lines] == group and r[x] == place)
-                    for place in places
-                ]
+                own = [[r for r in runs if r[lines] == group and r[x] == p] for p in places]
+                known = [[r[key] for r in some if r[key] is not None] for some in own]
+                means = [fmean(values) if values else nan for values in known]
                 label = f"{lines} = {group:,}" if key == "shd" else None
                 ax.plot(range(len(places)), means, style, color=colour, markersize=5, label=label)
     ax.set_xticks(range(len(places)), [p if isinstance(p, str) else f"{p:g}" for p in places])

@@ -124,7 +124,7 @@ class Sites:
         for state, source in zip(self.states, self.sources, strict=True):
             if self.last is not None:
                 state.take(request, self.last)
-            found.append(request.encode(state.answer(request, source).value, self.grid))
+            found.append(request.encode(state.answer(request, source), self.grid))
         return found
 
     def do(self, step: int) -> None:

@@ -47,7 +47,7 @@ def rows(seed: int, n: int = 240) -> Floats:
 
 def world_of(tables: dict[str, Floats], names: tuple[str, ...] = NAMES, **changes: Any) -> Attacked:
     columns = {s: {n: v[:, NAMES.index(n)] for n in names} for s, v in tables.items()}
-    terms: dict[str, Any] = {"requests": ("moments", "expectation"), "rounds": 60} | changes
+    terms: dict[str, Any] = {"requests": ("expectation",), "rounds": 60} | changes
     return Attacked(columns, Schema.continuous(names), {n: BOUNDS[n] for n in names}, **terms)
 
 

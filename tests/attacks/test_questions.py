@@ -271,7 +271,7 @@ def test_a_number_of_four_hundred_digits_does_not_raise() -> None:
 def test_billions_of_tables_are_refused_at_once() -> None:
     names = tuple(f"v{i}" for i in range(120))
     rng = np.random.default_rng(1)
-    tables = {n: {k: rng.random(60) < 0.5 for k in names} for n in SIZES}
+    tables = {n: {k: rng.random(800) < 0.5 for k in names} for n in SIZES}
     schema = Schema.discrete(dict.fromkeys(names, (False, True)))
     rules = {"minimum_cell": 1}
     plan = CountPlan.up_to(2)

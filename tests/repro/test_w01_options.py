@@ -49,6 +49,7 @@ VALUE_NAMES = {
     "AskNetworks",
     "AutoregressiveModel",
     "ChainSampler",  # abstract
+    "Cohort",
     "Draws",
     "DryRun",
     "LinearModel",

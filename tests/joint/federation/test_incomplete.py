@@ -126,7 +126,7 @@ BOUNDS = {"x": (-1e-5, 1e-5), "y": (-20.0, 20.0), "z": (1e6 - 0.5, 1e6 + 0.5)}
 def consortium(sites: dict[str, Table], **changes: Any) -> Attacked:
     """Sites with the rules of a drafted policy."""
     schema = Schema.continuous(["x", "y", "z"])
-    terms: dict[str, Any] = {"requests": ("moments", "expectation"), "rounds": 60} | changes
+    terms: dict[str, Any] = {"requests": ("expectation",), "rounds": 60} | changes
     return Attacked(sites, schema, BOUNDS, **terms)
 
 

@@ -22,19 +22,19 @@ from isthmus.joint.noise.counts import (
     rounded,
 )
 from isthmus.joint.noise.dependence import Dependence
-from isthmus.joint.noise.interactions import FINE, PAIRS, TABLES, Interactions, Layout
+from isthmus.joint.noise.interactions import FINE, PAIRS, TABLES, ContrastLayout, Interactions
 from isthmus.joint.noise.release import NoisyEstimate
 from isthmus.joint.noise.structure import directed, first_skeleton, wanted_tables
 from isthmus.metrics import shd_cpdag
 from isthmus.statistics import CountPlan, Counts, Kind, Schema, Variable
 
 SIZES = (2, 3, 4)
-LAYOUT = Layout.of(SIZES, [(0, 1, 2)], 1)
+LAYOUT = ContrastLayout.of(SIZES, [(0, 1, 2)], 1)
 
 
 def found(rows: Any, tables: Any, noise: float = 0.0, sizes: tuple[int, ...] = SIZES) -> Any:
     """Interactions of rows, as sums with noise tell them."""
-    layout, own = Layout.of(sizes, tables, 1), Interactions(sizes)
+    layout, own = ContrastLayout.of(sizes, tables, 1), Interactions(sizes)
     drawn = np.random.default_rng(0).normal(size=sum(layout.lengths)) * layout.spread * noise * FINE
     own.add(layout, (layout.integers(rows) + np.rint(drawn).astype(int)).tolist(), noise * FINE)
     return own
@@ -75,9 +75,9 @@ def test_tables_follow_from_their_interactions(seed: int, n: int) -> None:
 
 
 def test_answers_are_averaged_by_their_noise() -> None:
-    layout, own = Layout.of((2, 2), [(0, 1)], 1), Interactions((2, 2))
+    layout, own = ContrastLayout.of((2, 2), [(0, 1)], 1), Interactions((2, 2))
     own.add(layout, [FINE * 100, 0, 0, 0], 3.0 * FINE)
-    own.add(Layout.of((2, 2), [(0, 1)], 2), [FINE * 200, FINE**2 * 10], 4.0 * FINE)
+    own.add(ContrastLayout.of((2, 2), [(0, 1)], 2), [FINE * 200, FINE**2 * 10], 4.0 * FINE)
     assert own.n == pytest.approx(100 + 100 * 9 / 25)
     assert own.values[0, 1] == pytest.approx(10 * 9 / 25)
     assert own.variances[0, 1] == pytest.approx(9 * 16 / 25)
@@ -91,7 +91,7 @@ def test_noise_looks_like_no_dependence() -> None:
         rng = np.random.default_rng(seed)
         rows = np.column_stack([rng.choice(k, 2000, p=_skewed(k)) for k in (2, 3, 4, 2)])
         layout, own = (
-            Layout.of((2, 3, 4, 2), combinations(range(4), 2), 1),
+            ContrastLayout.of((2, 3, 4, 2), combinations(range(4), 2), 1),
             Interactions((2, 3, 4, 2)),
         )
         noise = rng.normal(size=sum(layout.lengths)) * layout.spread * 30 * FINE

@@ -111,7 +111,7 @@ def candidates_of(
     persons
         The person that each row describes, as codes from zero; ``None`` if each row is a person.
     """
-    schema, used = variables.schema, set[str]()
+    schema, used, tabulated = variables.schema, set[str](), set[str]()
     features: dict[str, Features] = {}
     tables: dict[tuple[int, ...], Integers] = {}
     shown = ReleaseCandidates({}, values[:, :0], persons=persons)
@@ -120,9 +120,13 @@ def candidates_of(
             used |= set(study.schema.names)
         if study.features is not None and AskFeatures.name in study.requests:
             features |= dict(study.features.features)
-        tables |= _tables(study, schema, values, shown)
+        own = _tables(study, schema, values, shown)
+        tabulated |= {schema.names[i] for places in own for i in places}
+        tables |= own
     released = [v for v in schema.variables if v.name in used]
-    columns = ReleasedColumns(schema, released, values, features)
+    # Many tables determine rows as products of columns do, so that their levels are columns, too.
+    shown_columns = [v for v in schema.variables if v.name in used | tabulated]
+    columns = ReleasedColumns(schema, shown_columns, values, features)
     size = max((own.basis.size for own in features.values()), default=0)
     windows = {n: own.window for n, own in features.items() if all(map(math.isfinite, own.window))}
     return ReleaseCandidates(

@@ -21,7 +21,7 @@ from isthmus.joint.cohorts.local_source import local_source
 from isthmus.joint.cohorts.patterns import hide_rare_patterns, pattern_candidates
 from isthmus.joint.cohorts.row_hashes import Words
 from isthmus.joint.cohorts.stored_rows import StoredRows
-from isthmus.joint.federation.requests.expectation import allows_holes
+from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
 from isthmus.plurals import counted
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
@@ -175,6 +175,9 @@ class Cohort:
         if exact and allows_holes(study) and np.isnan(values).any():
             blur = study.resolutions
             values = hide_rare_patterns(schema.names, values, _codes(owners), policy, blur)
+            # Rows of which nothing is left would still be counted, one person at a time.
+            kept = ~np.isnan(values).all(axis=1)
+            values, owners = values[kept], None if owners is None else owners[kept]
             values.flags.writeable = False
         cohort = cls(
             secrets.token_hex(16),
@@ -250,6 +253,8 @@ class Cohort:
             The definitions differ, or the rows break a rule for all these studies together.
         """
         problems = self._differences(study)
+        if self.certificate is not None and self.certificate.persons != policy.persons:
+            problems.append("the policy identifies persons in another way than the cohort does")
         if problems:
             raise RefusedError(
                 f"The cohort cannot be used for {study.title!r}: {'; '.join(problems)}. Freeze a "
@@ -321,6 +326,20 @@ class Cohort:
         ]
         if others:
             problems.append(f"the study defines {others[:10]} differently")
+        lagged = [
+            v.name
+            for v in study.schema.variables
+            if v.lag is not None
+            and any(
+                given.get(v.name) != given.get(v.lag.variable, given.get(v.name))
+                for given in (study.bounds, study.resolutions)
+            )
+        ]
+        if lagged and self.certificate is not None:
+            problems.append(f"the lags {lagged[:10]} are defined differently from their variables")
+        others = sorted(study.requests - {AskExpectation.name})
+        if allows_holes(study) and others and self.certificate is not None:
+            problems.append(f"values may be missing, for which there are no requests {others}")
         if self.lacks_values and not allows_holes(study):
             problems.append("values are missing in the cohort")
         exact = () if self.certificate is None else self.studies

@@ -60,6 +60,8 @@ class CohortRecord:
         What was checked; ``None`` for studies with noise.
     studies
         SHA-256 of each study that it is open to. The first one defines the variables.
+    follows_sent
+        Whether it is the successor of a cohort from which something was sent.
     """
 
     name: str
@@ -71,6 +73,7 @@ class CohortRecord:
     checksum: str
     certificate: Certificate | None
     studies: tuple[str, ...]
+    follows_sent: bool = False
 
     @classmethod
     def read(cls, folder: Path) -> CohortRecord:
@@ -88,6 +91,7 @@ class CohortRecord:
             top.take("checksum", str),
             certificate,
             top.strings("studies"),
+            top.take("follows_sent", bool),
         )
         top.finish()
         return record
@@ -103,6 +107,7 @@ class CohortRecord:
             "retired": self.retired,
             "checksum": self.checksum,
             "studies": list(self.studies),
+            "follows_sent": self.follows_sent,
         }
         checked = {}
         if self.certificate is not None:
@@ -292,10 +297,10 @@ class CohortStore:
             new, made = "", None
             was_sent = self.was_sent(record)
             if without is not None:
-                leaving = person_hashes((text.strip() for text in without), self._key())
+                leaving = person_hashes(without, self._key())
                 made = successor(self._read(record), leaving, policy, was_sent=was_sent)
                 new = self._next_name()
-                self._save(new, made)
+                self._save(new, made, follows_sent=was_sent)
             folder = self._folder / name
             if was_sent and record.certificate is not None:
                 record = replace(record, retired=True, studies=())
@@ -308,11 +313,19 @@ class CohortStore:
         return record, new, made
 
     def was_sent(self, record: CohortRecord) -> bool:
-        """Return whether the ledger says that something was sent from a cohort."""
+        """Return whether something was sent from a cohort, or from one that it succeeds.
+
+        The rows of a successor are those of a cohort whose sums are known, so that everybody who
+        leaves it later must leave in a group as well.
+        """
         path = self._home / "ledger.jsonl"
-        return path.exists() and any(
-            entry.get("cohort") == record.identity and known_event(entry["event"]).sends_statistic
-            for entry in FileLedger(path).read()
+        return record.follows_sent or (
+            path.exists()
+            and any(
+                entry.get("cohort") == record.identity
+                and known_event(entry["event"]).sends_statistic
+                for entry in FileLedger(path).read()
+            )
         )
 
     # --- files -------------------------------------------------------------------------------
@@ -329,7 +342,7 @@ class CohortStore:
             replace_private(path, secrets.token_bytes(KEY))
         return path.read_bytes()
 
-    def _save(self, name: str, cohort: Cohort) -> None:
+    def _save(self, name: str, cohort: Cohort, *, follows_sent: bool = False) -> None:
         """Write the folder of a cohort in one step."""
         assert cohort.values is not None
         beside = self._folder / ".new"
@@ -350,6 +363,7 @@ class CohortStore:
             checksum=_checksum(beside / "rows.npy"),
             certificate=cohort.certificate,
             studies=tuple(s.identity.hex() for s in cohort.studies),
+            follows_sent=follows_sent,
         ).write(beside)
         beside.rename(self._folder / name)
         sync_folder(self._folder)
@@ -372,6 +386,11 @@ class CohortStore:
         values = np.load(folder / "rows.npy", mmap_mode="r", allow_pickle=False)
         persons = folder / "persons.npy"
         studies = tuple(Study.read(folder / _study_file(identity)) for identity in record.studies)
+        if tuple(s.identity.hex() for s in studies) != record.studies:
+            raise FormatError(
+                f"The studies of the cohort {record.name!r} were changed. Restore the folder "
+                f"{folder} from a backup, or retire the cohort."
+            )
         first = studies[0]
         return Cohort(
             record.identity,
@@ -397,7 +416,7 @@ def described(record: CohortRecord, *, was_sent: bool) -> Iterator[str]:
 
 
 def _study_file(identity: str) -> str:
-    return f"study-{identity[:16]}.toml"
+    return f"study-{identity}.toml"
 
 
 def _load(path: Path) -> NDArray[Any]:

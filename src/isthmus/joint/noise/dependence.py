@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import final
 
 import numpy as np
-from scipy.special import chdtri
 
 from isthmus.joint.noise.interactions import Interactions, Positions
 from isthmus.types import Floats
@@ -78,6 +77,8 @@ class Dependence:
     def quantile(self, a: int, b: int, level: float, strata: int = 1) -> float:
         """Return the value that the statistic exceeds with this probability."""
         degrees = self.degrees(a, b) * strata
+        from scipy.special import chdtri
+
         return float(chdtri(degrees, level)) if degrees else 0.0
 
     @cached_property

@@ -59,7 +59,7 @@ def _along(tensor: Floats | Integers, matrix: Floats | Integers, axis: int) -> F
 
 @final
 @dataclass(frozen=True)
-class Layout:
+class ContrastLayout:
     """The order of the numbers in a sum: one interaction after the other.
 
     Attributes
@@ -74,7 +74,7 @@ class Layout:
     sets: tuple[Positions, ...]
 
     @classmethod
-    def of(cls, sizes: Iterable[int], tables: Iterable[Positions], least: int) -> Layout:
+    def of(cls, sizes: Iterable[int], tables: Iterable[Positions], least: int) -> ContrastLayout:
         """Lay out the number of rows, and all interactions of tables of at least a size."""
         found = {
             subset
@@ -128,10 +128,10 @@ class Layout:
         return np.concatenate(parts)
 
 
-def layout_of(schema: Schema, plan: CountPlan, number: int) -> Layout:
+def layout_of(schema: Schema, plan: CountPlan, number: int) -> ContrastLayout:
     """Return the interactions of a request: of single variables in the first one only."""
     sizes = [int(k) for k in schema.cardinalities]
-    return Layout.of(sizes, plan.maximal(schema.names), 1 if number == PAIRS else 2)
+    return ContrastLayout.of(sizes, plan.maximal(schema.names), 1 if number == PAIRS else 2)
 
 
 @final
@@ -151,7 +151,7 @@ class Interactions:
     values: dict[Positions, Floats] = field(default_factory=dict)
     variances: dict[Positions, float] = field(default_factory=dict)
 
-    def add(self, layout: Layout, total: Sequence[int], scale: float) -> None:
+    def add(self, layout: ContrastLayout, total: Sequence[int], scale: float) -> None:
         """Take a sum whose noise has this standard deviation, in the number of rows."""
         at, variance = 0, (scale / FINE) ** 2
         for positions, length in zip(layout.sets, layout.lengths, strict=True):

@@ -285,7 +285,8 @@ class LedgerWriter:
                 details |= {"asked": sent.noise.question, "rho": sent.noise.rho}
                 details["answer"] = sent.noise.kept
         if parties is not None:
-            details["sites"] = self._allowed_names(parties)
+            self.require_parties(parties)
+            details["sites"] = self._study.roster.names(parties)
             details["keys"] = [self._study.members[i].key.hex() for i in sorted(parties)]
         given = {
             "heads": {key: head[:HASH] for key, head in (heads or {}).items()},
@@ -366,17 +367,18 @@ class LedgerWriter:
         except LedgerError:
             raise DeniedError(Denial.LEDGER) from None
 
-    def _allowed_names(self, parties: frozenset[int]) -> list[str]:
-        """Return the names of the parties of a result; refuse results that can be subtracted."""
-        roster = self._study.roster
-        if len(roster.organisations(parties)) < self._policy.minimum_organisations:
+    def require_parties(self, parties: frozenset[int]) -> None:
+        """Raise `DeniedError` for parties whose result could be subtracted from an earlier one.
+
+        This is checked before a site agrees to a set of parties, and again before it is recorded.
+        """
+        if len(self._study.roster.organisations(parties)) < self._policy.minimum_organisations:
             raise DeniedError(Denial.POLICY)
         if self._cohort:
             self._update()
             keys = frozenset(self._study.members[i].key.hex() for i in parties)
             if self._all.results.get(self._cohort, {keys}) != {keys}:
                 raise DeniedError(Denial.MEMBERSHIP)
-        return roster.names(parties)
 
     def _is_worth_writing(
         self, what: str, details: dict[str, Any], *, authentic: bool = True

@@ -391,7 +391,7 @@ def consent(state: SiteRound, message: Message) -> SiteStep:
         raise BrokenEnvelopeError(Refusal.TOO_FEW)
     agreed = state.public.agreed(masked)
     state = replace(state, active=active, agreed=agreed, awaits=EnvelopeKind.UNMASK)
-    leaving = Leaving(EnvelopeKind.CONSENT, state.request)
+    leaving = Leaving(EnvelopeKind.CONSENT, state.request, active=state.active)
     return state, agreed + message.heads.get(state.me, NO_HEAD), leaving
 
 

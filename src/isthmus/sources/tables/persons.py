@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,6 +16,9 @@ from isthmus.sources.base import Source
 from isthmus.sources.tables.columns import is_missing
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.types import Integers
+
+WHOLE = 2.0**53
+"""Whole numbers below this are floating-point numbers without rounding errors."""
 
 
 def persons_in(data: object, column: str) -> Integers:
@@ -49,13 +54,29 @@ def person_words(
     nobody = np.zeros(len(values), dtype=np.bool_)
     if values.dtype.kind in "fO":
         nobody = np.fromiter(map(is_missing, values.tolist()), dtype=np.bool_, count=len(values))
+    numbers = values[~nobody] if values.dtype.kind == "f" else np.zeros(0)
+    if (np.abs(numbers) >= WHOLE).any() or (numbers != np.rint(numbers)).any():
+        raise SchemaError(
+            f"The column {column!r} identifies persons, and its values are floating-point numbers "
+            "that are not whole or too large to be exact. Store identifiers as text."
+        )
     distinct, codes = np.unique(values.astype(str), return_inverse=True)
     return person_hashes(distinct.tolist(), key)[codes.reshape(-1)], nobody
 
 
 def person_hashes(identifiers: Iterable[str], key: bytes) -> NDArray[np.uint64]:
-    """Return a keyed hash of each identifier."""
-    return np.array([_word(text, key) for text in identifiers], dtype=np.uint64)
+    """Return a keyed hash of each identifier, however an export has written it.
+
+    A whole number is the same with zeros in front or after the point, and a text is the same in
+    capitals and with blanks around it: a person who is in two exports must be recognised.
+    """
+    return np.array([_word(_common_form(text), key) for text in identifiers], dtype=np.uint64)
+
+
+def _common_form(identifier: str) -> str:
+    text = unicodedata.normalize("NFKC", identifier).strip().casefold()
+    number = re.fullmatch(r"0*([0-9]+?)(?:\.0*)?", text)
+    return text if number is None else number[1]
 
 
 def _word(identifier: str, key: bytes) -> int:
