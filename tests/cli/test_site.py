@@ -324,7 +324,7 @@ def test_the_last_page_says_that_enter_signs(
     monkeypatch.setattr("builtins.input", close)
     assert run("study", "sign", folder / "east", folder / "study") == ExitCode.INTERRUPTED
     assert not signature.exists()
-    monkeypatch.setattr("builtins.input", lambda prompt: prompts.append(prompt) or "")
+    monkeypatch.setattr("builtins.input", prompts.append)
     assert run("study", "sign", folder / "east", folder / "study") == 0
     assert signature.exists()
     assert "Enter to sign the study" in prompts.pop()
