@@ -133,8 +133,6 @@ def _succeeded(new: str, successor: Any, record: Any, named: int) -> Iterator[st
             f"  taken out  {counted(gone - named, 'person')} drawn at random, so that no "
             "difference of sums is about fewer persons than a cohort has"
         )
-    if record.retired:
-        yield "A study that already has sums of the old cohort ends for this site: draft a new one."
 
 
 def _retire(options: argparse.Namespace) -> ExitCode:
@@ -153,5 +151,7 @@ def _retire(options: argparse.Namespace) -> ExitCode:
     if successor is not None:
         for line in _succeeded(new, successor, record, len(set(without or ()))):
             say(line)
+        if store.was_sent(record):
+            say("Studies that have sums of the old cohort end for this site: draft new ones.")
     give(retired=record.name, successor=new or None)
     return ExitCode.DONE
