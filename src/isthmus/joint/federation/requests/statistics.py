@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, final
@@ -33,9 +34,50 @@ from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 from isthmus.types import Floats
 
 
+class _MomentsRequest(StatisticRequest[Moments]):
+    """A request for moments of some columns."""
+
+    limbs: ClassVar[int] = LIMBS
+
+    @abstractmethod
+    def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
+        """Return the units of these columns."""
+
+    def size(self, grid: FixedPointEncoding) -> int:
+        return self._grid(grid).size
+
+    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
+        return self._grid(grid).encode(value)
+
+    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
+        """Return integers from the rows where they are at hand, else from the moments."""
+        own = self._grid(grid)
+        if isinstance(source, StoredRows | Series) or (
+            isinstance(source, Frame) and not source.has_missing
+        ):
+            return encode_rows(own, source.rows(), source.schema().indices(own.schema.names))
+        return own.encode(value)
+
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
+        return self._grid(grid).decode(total)
+
+    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
+        self._grid(grid).require_plausible(total)
+
+    def show(self, value: Moments) -> list[str]:
+        return [
+            f"  rows: {value.n}",
+            f"  columns: {', '.join(value.columns)}",
+            "  sums:",
+            show_array(value.n * value.shift + value.sums),
+            f"  products of deviations from {show_array(value.shift)}:",
+            show_array(value.gram),
+        ]
+
+
 @final
 @dataclass(frozen=True)
-class AskMoments(StatisticRequest[Moments]):
+class AskMoments(_MomentsRequest):
     """Request number of rows, sums and products of variables.
 
     In a study with differential privacy, moments of all variables are requested in rounds; see
@@ -55,7 +97,6 @@ class AskMoments(StatisticRequest[Moments]):
     round: int | None = None
     transform: tuple[float, ...] = ()
     name: ClassVar[str] = "moments"
-    limbs: ClassVar[int] = LIMBS
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -86,28 +127,16 @@ class AskMoments(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         if self.round == SURVEY:
             return 1 + sum(ColumnLayout(grid.schema, grid.bounds).bins)
-        return self._grid(grid).size
+        return super().size(grid)
 
     def contribute(self, source: Source) -> Moments:
         return source.moments(self.asked)
-
-    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
-        return self._grid(grid).encode(value)
-
-    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        return _integers(self._grid(grid), value, source)
-
-    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
-        return self._grid(grid).decode(total)
-
-    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
-        self._grid(grid).require_plausible(total)
 
     def show(self, value: Moments) -> list[str]:
         if self.round == SURVEY:
             what = "how many rows have a value in each interval of its range"
             return [f"  rows: {value.n}", *(f"  {name}: {what}" for name in self.asked)]
-        return show_moments(value)
+        return super().show(value)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -220,7 +249,7 @@ class AskCounts(StatisticRequest[Counts]):
 
 @final
 @dataclass(frozen=True)
-class AskFeatures(StatisticRequest[Moments]):
+class AskFeatures(_MomentsRequest):
     """Request moments of basis functions of continuous variables.
 
     The basis functions and their windows are those of the study.
@@ -228,7 +257,6 @@ class AskFeatures(StatisticRequest[Moments]):
 
     expansion: Expansion
     name: ClassVar[str] = "features"
-    limbs: ClassVar[int] = LIMBS
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -250,26 +278,8 @@ class AskFeatures(StatisticRequest[Moments]):
         bounds = {n: common.bounds[n] for n in schema.names}
         return FixedPointEncoding(schema, bounds, common.rows, common.sites)
 
-    def size(self, grid: FixedPointEncoding) -> int:
-        return self._grid(grid).size
-
     def contribute(self, source: Source) -> Moments:
         return source.with_features(self.expansion).moments()
-
-    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
-        return self._grid(grid).encode(value)
-
-    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        return _integers(self._grid(grid), value, source)
-
-    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
-        return self._grid(grid).decode(total)
-
-    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
-        self._grid(grid).require_plausible(total)
-
-    def show(self, value: Moments) -> list[str]:
-        return show_moments(value)
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -283,27 +293,6 @@ class AskFeatures(StatisticRequest[Moments]):
         return (
             f"sums and products of {functions} basis functions of {len(self.variables)} variables"
         )
-
-
-def _integers(grid: FixedPointEncoding, moments: Moments, source: Source) -> LimbArray:
-    """Return moments as integers: from the rows where they are at hand, else from the moments."""
-    if isinstance(source, StoredRows | Series) or (
-        isinstance(source, Frame) and not source.has_missing
-    ):
-        return encode_rows(grid, source.rows(), source.schema().indices(grid.schema.names))
-    return grid.encode(moments)
-
-
-def show_moments(moments: Moments) -> list[str]:
-    """Return moments in lines for people."""
-    return [
-        f"  rows: {moments.n}",
-        f"  columns: {', '.join(moments.columns)}",
-        "  sums:",
-        show_array(moments.n * moments.shift + moments.sums),
-        f"  products of deviations from {show_array(moments.shift)}:",
-        show_array(moments.gram),
-    ]
 
 
 def show_array(values: NDArray[Any]) -> str:
