@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.cohorts.candidates import ReleaseCandidates
+from isthmus.joint.cohorts.row_hashes import chunks
 from isthmus.types import Floats, Integers
-
-CHUNK = 2**16
 
 
 def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:
@@ -85,10 +84,9 @@ def _pairs_of_rows(few: list[tuple[Integers, int]]) -> Integers:
     """Return how many rows have each pair of values, over all variables at once."""
     starts = np.cumsum([0, *(levels for _, levels in few)])
     cells = np.zeros((starts[-1], starts[-1]))
-    rows = len(few[0][0])
-    for at in range(0, rows, CHUNK):
-        part = np.zeros((min(CHUNK, rows - at), starts[-1]), dtype=np.float32)
+    for rows in chunks(len(few[0][0])):
+        part = np.zeros((rows.stop - rows.start, starts[-1]), dtype=np.float32)
         for (codes, _), start in zip(few, starts, strict=False):
-            part[np.arange(len(part)), start + codes[at : at + CHUNK]] = 1.0
+            part[np.arange(len(part)), start + codes[rows]] = 1.0
         cells += part.T @ part
     return np.rint(cells).astype(np.int64)

@@ -72,10 +72,7 @@ class RemoteTransport(Transport):
                 silent=tuple(sorted(missing)),
             )
 
-    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
-        return self._exchange(outgoing)
-
-    def _exchange(self, outgoing: Mapping[str, bytes]) -> Iterator[bytes]:
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterator[bytes]:
         answered = 0
         for answer in self._deliver(outgoing, self._timeouts.answer, self._watch):
             answered += 1
