@@ -19,7 +19,6 @@ from isthmus.joint.agreement.variables import read_variables
 from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.cohorts.store import CohortStore
 from isthmus.joint.federation.carriers import Carrier
-from isthmus.joint.federation.dryrun import DryRun
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
     StatisticRequest,
@@ -32,7 +31,7 @@ from isthmus.joint.federation.requests.statistics import (
     AskMoments,
 )
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
-from isthmus.joint.federation.site_controller import SiteController
+from isthmus.joint.federation.site_controller import DryRun, SiteController
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Stiffness
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient

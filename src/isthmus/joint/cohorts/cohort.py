@@ -16,8 +16,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import Variables
 from isthmus.joint.cohorts.candidates import candidates_of, has_patterns
 from isthmus.joint.cohorts.checks import broken_rules
-from isthmus.joint.cohorts.freezing import FrozenRows, freeze_rows, read_rows
-from isthmus.joint.cohorts.local_source import local_source
+from isthmus.joint.cohorts.freezing import FrozenRows, freeze_rows, local_source, read_rows
 from isthmus.joint.cohorts.patterns import hide_rare_patterns, pattern_candidates
 from isthmus.joint.cohorts.row_hashes import Words
 from isthmus.joint.cohorts.stored_rows import StoredRows

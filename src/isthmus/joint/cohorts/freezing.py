@@ -111,12 +111,9 @@ def _none(rows: int) -> NDArray[np.bool_]:
 
 def _batches(data: object, schema: Schema, column: str) -> Iterator[object]:
     """Yield the table, some rows at a time if an engine holds them."""
-    if isinstance(data, Source) and data.schema() != schema:
-        raise DataError("The source does not have the variables and levels of the study.")
-    if isinstance(data, Source) and not isinstance(data, Lazy):
-        yield data
-        return
-    if not isinstance(data, Lazy) and (isinstance(data, Mapping) or not is_lazy(data)):
+    if isinstance(data, Source):
+        _require_schema(data, schema)
+    if not isinstance(data, Lazy) and (isinstance(data, Source | Mapping) or not is_lazy(data)):
         yield data
         return
     table = data if isinstance(data, Lazy) else Lazy(data, schema=schema)
@@ -124,6 +121,38 @@ def _batches(data: object, schema: Schema, column: str) -> Iterator[object]:
     for batch in table.fetch(names):
         if len(batch[names[0]]):
             yield batch
+
+
+def local_source(data: object, schema: Schema, *, holes: bool = False) -> Source:
+    """Return the data of a simulated site as a source, read as a study says.
+
+    Parameters
+    ----------
+    data
+        The site's table or source.
+    schema
+        The variables of the study.
+    holes
+        Whether values may be missing.
+    """
+    if isinstance(data, Source):
+        _require_schema(data, schema)
+        return data
+    if isinstance(data, Mapping) or not is_lazy(data):
+        return Frame(data, schema=schema, missing=KeepMissing() if holes else None)
+    return Lazy(data, schema=schema)
+
+
+def rows_with_holes(source: Source) -> Floats:
+    """Return the rows of a site, with NaN for missing values. Tables of an engine are fetched."""
+    if isinstance(source, Lazy):
+        return read_rows(source, source.schema(), "", b"")[0]
+    return source.rows_with_holes() if isinstance(source, Frame) else source.rows()
+
+
+def _require_schema(source: Source, schema: Schema) -> None:
+    if source.schema() != schema:
+        raise DataError("The source does not have the variables and levels of the study.")
 
 
 def freeze_rows(

@@ -425,7 +425,6 @@ class FederatedFeatures(Source):
         self._moments: Moments | None = None
 
     def schema(self) -> Schema:
-        """Return the variables, with their basis functions."""
         return self._expansion.widen(self._federation.schema())
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:

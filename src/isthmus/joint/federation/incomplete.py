@@ -56,7 +56,6 @@ class IncompleteFederation(Source):
         self._remarks: tuple[str, ...] = ()
 
     def schema(self) -> Schema:
-        """Return names and kinds of the variables, as stated in the study."""
         return self._federation.schema()
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:

@@ -20,7 +20,7 @@ from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.cohort import Cohort
-from isthmus.joint.cohorts.local_source import local_source, rows_with_holes
+from isthmus.joint.cohorts.freezing import local_source, rows_with_holes
 from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.noise.answers import require_possible

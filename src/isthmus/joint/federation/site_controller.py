@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
@@ -21,7 +22,6 @@ from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.cohort import Cohort
-from isthmus.joint.federation.dryrun import DryRun
 from isthmus.joint.federation.method_memory import MethodMemory
 from isthmus.joint.federation.received_results import ReceivedResults, refusing
 from isthmus.joint.federation.requests.base import StatisticRequest, SumRequest
@@ -63,6 +63,55 @@ COUNTED = frozenset(
     {Refusal.BAD_REQUEST, Refusal.POLICY, Refusal.DATA, Refusal.MEMBERSHIP, Refusal.OTHER_DATA}
 )
 """Refusals that depend on the question or on data; they count as rounds."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DryRun:
+    """Data that a site would release, and the rules that forbid it. Nothing was released.
+
+    Attributes
+    ----------
+    site
+        Name of the site.
+    request
+        Description of the request.
+    contribution
+        Contribution of the site before it is protected; ``None`` if it has nothing to
+        contribute. It never leaves in this form.
+    lines
+        The same, for people.
+    numbers
+        How many numbers would be sent.
+    size
+        The size of the message in bytes.
+    protection
+        How the numbers are protected, in a phrase.
+    violations
+        Why the site would refuse; empty if it would not.
+    """
+
+    site: str
+    request: str
+    contribution: object = field(repr=False)
+    lines: tuple[str, ...] = field(repr=False)
+    numbers: int
+    size: int
+    protection: str
+    violations: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"Request to site {self.site}: {self.request}."]
+        if self.violations:
+            lines += ["The site would refuse:", *(f"  - {reason}" for reason in self.violations)]
+        else:
+            lines.append(
+                f"The site would send {self.numbers} numbers ({self.size:,} bytes), "
+                f"{self.protection}."
+            )
+        lines += ["", "The numbers before protection, which stay at the site:"]
+        lines += self.lines or ("  (none, because the site would refuse)",)
+        return "\n".join(lines)
 
 
 @final

@@ -52,7 +52,6 @@ class SecretObjective(JointObjective):
         self.compute = compute
 
     def default_search(self) -> Search[SecretObjective]:
-        """Return the search that the study allows."""
         allowed = [kind for kind in (PrivateK2, StructureOnly) if self._allows(kind)]
         if len(allowed) > 1:
             raise MismatchError(
@@ -219,11 +218,9 @@ class SecretRun(Run[SearchResult]):
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Return what is going on."""
         return self._text, nan, None
 
     def conclusion(self) -> str:
-        """Say what was computed."""
         terms = self._objective.terms
         which = "best parents" if self._exact else "parents"
         return (

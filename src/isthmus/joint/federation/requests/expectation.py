@@ -10,7 +10,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.local_source import rows_with_holes
+from isthmus.joint.cohorts.freezing import rows_with_holes
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,

@@ -82,7 +82,6 @@ class Consensus(JointObjective):
         self.ask = ask
 
     def default_search(self) -> ADMM:
-        """Return ADMM for the model of the study."""
         return ADMM()
 
 
@@ -365,7 +364,6 @@ class ADMMRun(Run[SearchResult]):
         return self._model.edges(self.common, options.threshold, options.lagged_threshold)
 
     def best(self) -> SearchResult:
-        """Return the graph of the common weights so far."""
         weights, edges = self._model.weights(self.common), self.edges()
         parents = [tuple(np.flatnonzero(column).tolist()) for column in edges.T]
         parents += [()] * (len(edges) - len(parents))
@@ -383,7 +381,6 @@ class ADMMRun(Run[SearchResult]):
         return f"round {self.done} of at most {self._rounds}", nan, None
 
     def conclusion(self) -> str:
-        """Say whether the weights have converged."""
         if self._quiet == 5:
             return f"the weights did not change any more after {self.done} rounds."
         return f"all {self.done} rounds were used: the weights may not have converged."

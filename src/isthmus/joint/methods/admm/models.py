@@ -85,7 +85,6 @@ class LinearConsensus(ConsensusModel):
         return self._d, self.effects
 
     def start(self) -> Floats:
-        """Return zeros."""
         return np.zeros(self.shape)
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
@@ -96,7 +95,6 @@ class LinearConsensus(ConsensusModel):
         return np.concatenate([now, np.where(forbidden[d:], 0.0, lagged)])
 
     def weights(self, common: Floats) -> Floats:
-        """Return the parameters, which are the weights."""
         return common
 
 
