@@ -1,0 +1,120 @@
+"""Attacks on cohorts that a review found: each gave a person's record, or lost persons for ever."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.attacks.malicious import Attacked
+
+from isthmus.errors import AbortedError, RefusedError, SchemaError
+from isthmus.joint import FileLedger
+from isthmus.joint.agreement.persons import Persons
+from isthmus.sources.tables.persons import person_words
+from isthmus.statistics import Kind, Schema, Variable
+
+SITES = ("north", "east", "south", "west")
+BOUNDS = {"age": (0.0, 128.0), "weight": (0.0, 256.0)}
+SCHEMA = Schema(
+    (
+        Variable("age", Kind.CONTINUOUS),
+        Variable("weight", Kind.CONTINUOUS),
+        Variable("sex", Kind.DISCRETE, ("f", "m")),
+    )
+)
+BY_COLUMN = {"persons": Persons("column:id")}
+
+
+def table(seed: int, n: int = 400) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "age": rng.normal(55, 12, n).round(),
+        "weight": rng.normal(80, 12, n).round(1),
+        "sex": np.array(["f", "m"], dtype=object)[np.arange(n) % 2],
+        "id": np.arange(1000, 1000 + n),
+        "number": np.arange(5000, 5000 + n),
+    }
+
+
+class _World(Attacked):
+    """Sites whose ledgers are files, because cohorts look there for what was sent."""
+
+    def join(self) -> None:
+        for name in self.tables:
+            self.store(name)
+            self.ledgers[name] = FileLedger(self._folder.path / name / "ledger.jsonl")
+        super().join()
+
+
+def world(tables: Mapping[str, Any] | None = None, **changes: Any) -> _World:
+    given = {s: table(i) for i, s in enumerate(SITES[:3])} if tables is None else tables
+    return _World(dict(given), SCHEMA, BOUNDS, **({"rules": BY_COLUMN} | changes))
+
+
+def test_a_second_withdrawal_without_a_study_in_between_is_a_group() -> None:
+    first = world()
+    first.federation().moments()
+    store, policy = first.store("north"), first.policy()
+    name = store.records()[0].name
+    _, name, cohort = store.retire(name, policy, without=["1399"])
+    assert cohort is not None
+    before = cohort.number_of_persons
+    _, _, last = store.retire(name, policy, without=["1003"])
+    assert last is not None
+    assert before - last.number_of_persons >= policy.minimum_cohort
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        np.arange(1000.0, 1400.0),
+        np.array([f" {i:08d}" for i in range(1000, 1400)], dtype=object),
+        np.array([f"{i}.0" for i in range(1000, 1400)], dtype=object),
+    ],
+    ids=["floats", "zeros and blanks", "texts of floats"],
+)
+def test_persons_are_recognised_however_an_export_writes_them(written: Any) -> None:
+    first = world()
+    first.federation().moments()
+    again = table(9) | {"id": written}
+    with pytest.raises(RefusedError, match="400 persons"):
+        first.store("north").freeze(first.study, again, first.policy())
+
+
+def test_identifiers_that_are_not_exact_are_refused() -> None:
+    for values in ([1.5, 2.0], [2.0**60, 1.0]):
+        with pytest.raises(SchemaError, match="as text"):
+            person_words({"id": np.array(values)}, "id")
+
+
+def test_a_policy_with_another_column_does_not_open_a_cohort() -> None:
+    first = world()
+    first.federation().moments()
+    policy = replace(first.policy(), persons=Persons("column:number"))
+    with pytest.raises(RefusedError, match="in another way"):
+        first.store("north").open(first.study, policy)
+
+
+@pytest.mark.parametrize("others", [("moments",), ("features",), ("moments", "features")])
+def test_a_study_with_missing_values_has_no_other_requests(others: tuple[str, ...]) -> None:
+    rows = table(1)
+    rows["age"][7] = np.nan
+    schema, bounds = Schema.continuous(("age", "weight")), BOUNDS
+    tables = dict.fromkeys(SITES[:3], rows)
+    with pytest.raises(RefusedError, match="values may be missing"):
+        _World(tables, schema, bounds, requests=("expectation", *others), rules=BY_COLUMN)
+
+
+def test_a_site_that_was_silent_once_is_not_lost() -> None:
+    """It agrees to no set of sites that the others will not join, so it never reveals anything."""
+    tables = {s: table(i) for i, s in enumerate(SITES)}
+    first = world(tables)
+    first.federation(lost=[("west", 0)]).moments()
+    second = world(tables, earlier=first, purpose="with all four")
+    with pytest.raises(AbortedError, match="bound to the sites"):
+        second.federation().moments()
+    events = [e["event"] for e in second.ledgers["west"].entries()]
+    assert "unmasked" not in events
