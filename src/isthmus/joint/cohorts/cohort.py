@@ -336,9 +336,9 @@ class Cohort:
         ]
         if lagged and self.certificate is not None:
             problems.append(f"the lags {lagged[:10]} are defined differently from their variables")
-        others = sorted(study.requests - {AskExpectation.name})
-        if allows_holes(study) and others and self.certificate is not None:
-            problems.append(f"values may be missing, for which there are no requests {others}")
+        requests = sorted(study.requests - {AskExpectation.name})
+        if allows_holes(study) and requests and self.certificate is not None:
+            problems.append(f"values may be missing, for which there are no requests {requests}")
         if self.lacks_values and not allows_holes(study):
             problems.append("values are missing in the cohort")
         exact = () if self.certificate is None else self.studies

@@ -17,6 +17,7 @@ from isthmus.errors import DataError, SchemaError
 from isthmus.joint.agreement.variables import Bounds, Resolutions
 from isthmus.joint.cohorts.row_hashes import Words, canonical_order
 from isthmus.sources.base import Source
+from isthmus.sources.tables.columns import LARGEST_EXACT
 from isthmus.sources.tables.engines.find import is_lazy
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.lazy import Lazy
@@ -28,9 +29,6 @@ from isthmus.types import Floats
 
 STEPS = 2**16
 """Number of values within one resolution that a blurred value can have."""
-
-EXACT = 2.0**53
-"""Whole numbers below this are floating-point numbers without rounding errors."""
 
 
 @final
@@ -227,7 +225,7 @@ def blurred(values: Floats, low: float, high: float, resolution: float) -> Float
         The resolution, a power of two.
     """
     unit = resolution / STEPS
-    if max(abs(low), abs(high)) / unit >= EXACT:
+    if max(abs(low), abs(high)) / unit >= LARGEST_EXACT:
         raise DataError(
             f"A resolution of {resolution} is too fine for values between {low} and {high}. "
             "Subtract a constant from the variable, or state a coarser resolution."

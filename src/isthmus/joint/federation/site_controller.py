@@ -287,9 +287,9 @@ class SiteController(ReleaseGate):
             self._rules.require_running()
             if leaving.kind is EnvelopeKind.MASKED:
                 self._require_told(leaving.told)
-            if leaving.active is not None:
-                self._writer.require_parties(leaving.active)
             if leaving.kind not in EVENTS:
+                if leaving.active is not None:  # what has an entry is checked with it
+                    self._writer.require_parties(leaving.active)
                 return
             opening, is_masked = leaving.request, leaving.kind is EnvelopeKind.MASKED
             opens = leaving.kind is EnvelopeKind.ADVERT

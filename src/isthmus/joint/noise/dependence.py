@@ -76,9 +76,9 @@ class Dependence:
 
     def quantile(self, a: int, b: int, level: float, strata: int = 1) -> float:
         """Return the value that the statistic exceeds with this probability."""
-        degrees = self.degrees(a, b) * strata
         from scipy.special import chdtri
 
+        degrees = self.degrees(a, b) * strata
         return float(chdtri(degrees, level)) if degrees else 0.0
 
     @cached_property

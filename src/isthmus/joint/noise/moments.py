@@ -120,7 +120,7 @@ def estimated(layout: ColumnLayout, surveyed: Surveyed, last: Whitened) -> Noisy
     hidden = last.hidden()
     seen = last.without(hidden)
     worth = seen.worth if seen.worth >= LEAST * schema.width else 0.0
-    # ColumnLayout that noise hides have the variance that they seem to have, and no relation.
+    # Columns that noise hides have the variance that they seem to have, and no relation.
     mean, covariance = surveyed.centre.copy(), np.diag(surveyed.spread**2)
     if len(seen.map.used) > 1:
         whole, columns = seen.moments(), seen.map.used[1:] - 1

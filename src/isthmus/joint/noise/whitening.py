@@ -109,17 +109,21 @@ class ColumnLayout:
 
     def rows(self, values: Floats) -> Floats:
         """Return rows of columns, with the constant in front."""
-        centre, half = self.ranges
         parts = [np.ones((len(values), 1))]
         for i, v in enumerate(self.schema.variables):
-            column = values[:, i]
             if v.kind is Kind.DISCRETE:
-                parts.append((column[:, None] == np.arange(1, len(v.levels))).astype(np.float64))
+                levels = np.arange(1, len(v.levels))
+                parts.append((values[:, i, None] == levels).astype(np.float64))
             else:
-                at = self.schema.blocks[i][0]
-                with np.errstate(over="ignore"):  # clipped all the same
-                    parts.append(np.clip((column - centre[at]) / half[at], -1.0, 1.0)[:, None])
+                parts.append(self._clipped(values, i)[:, None])
         return np.concatenate(parts, axis=1)
+
+    def _clipped(self, values: Floats, variable: int) -> Floats:
+        """Return the values of a continuous variable, clipped to its bounds, between -1 and 1."""
+        centre, half = (own[self.schema.blocks[variable][0]] for own in self.ranges)
+        with np.errstate(over="ignore"):  # clipped all the same
+            clipped: Floats = np.clip((values[:, variable] - centre) / half, -1.0, 1.0)
+        return clipped
 
     @cached_property
     def bins(self) -> tuple[int, ...]:
@@ -130,15 +134,11 @@ class ColumnLayout:
 
     def survey(self, values: Floats) -> Integers:
         """Return the number of rows, and how many of them are in each part of each variable."""
-        centre, half = self.ranges
         parts = [np.array([len(values)], dtype=np.int64)]
         for i, (v, bins) in enumerate(zip(self.schema.variables, self.bins, strict=True)):
             codes = values[:, i]
             if v.kind is Kind.CONTINUOUS:
-                at = self.schema.blocks[i][0]
-                with np.errstate(over="ignore"):
-                    share = np.clip((codes - centre[at]) / half[at], -1.0, 1.0)
-                codes = np.minimum((share + 1.0) * (bins / 2), bins - 1)
+                codes = np.minimum((self._clipped(values, i) + 1.0) * (bins / 2), bins - 1)
             parts.append(np.bincount(codes.astype(np.int64), minlength=bins))
         return FINE * np.concatenate(parts)
 

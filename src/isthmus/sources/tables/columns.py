@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = 10_000
 """Number of cells to inspect before all cells are inspected."""
-_LARGEST = 2.0**53
+LARGEST_EXACT = 2.0**53
 """Beyond this, floats are not exact integers."""
 
 
@@ -209,7 +209,7 @@ def _are_whole(values: Values) -> bool:
     """Whether floats are whole numbers that fit into an integer; the first ones mostly tell."""
     for part in (values[:_SAMPLE], values):
         with np.errstate(invalid="ignore"):
-            if not bool(((part == np.floor(part)) & (np.abs(part) <= _LARGEST)).all()):
+            if not bool(((part == np.floor(part)) & (np.abs(part) <= LARGEST_EXACT)).all()):
                 return False
     return True
 

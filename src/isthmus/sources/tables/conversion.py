@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.sources.tables.columns import TableColumn
+from isthmus.sources.tables.columns import LARGEST_EXACT, TableColumn
 from isthmus.sources.tables.encoding import factorise
 from isthmus.sources.tables.infer_kinds import NUMBERS
 from isthmus.sources.tables.kinds import AsGiven, CellType, TimeUnit
@@ -19,8 +19,6 @@ from isthmus.statistics import Kind
 
 _FIRST = 20
 """Number of cells that tell quickly that a column of text holds no numbers."""
-_LARGEST = 2.0**53
-"""Beyond this, floats are not exact integers."""
 
 
 def converted(column: TableColumn, given: AsGiven | None, integers: Kind | None) -> TableColumn:
@@ -60,7 +58,7 @@ def converted(column: TableColumn, given: AsGiven | None, integers: Kind | None)
     hardly_repeat = 2 * distinct > len(column.present) and are_digits(texts)
     if given is None and (hardly_repeat or (integers is None and distinct < NUMBERS)):
         return column
-    whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) <= _LARGEST).all())
+    whole = bool((numbers == np.floor(numbers)).all() and (np.abs(numbers) <= LARGEST_EXACT).all())
     values = numbers.astype(np.int64) if whole else numbers
     cells = CellType.INTEGER if whole else CellType.FLOAT
     return replace(

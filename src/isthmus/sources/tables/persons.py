@@ -13,12 +13,9 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MissingValuesError, SchemaError
 from isthmus.sources.base import Source
-from isthmus.sources.tables.columns import is_missing
+from isthmus.sources.tables.columns import LARGEST_EXACT, is_missing
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.types import Integers
-
-WHOLE = 2.0**53
-"""Whole numbers below this are floating-point numbers without rounding errors."""
 
 
 def persons_in(data: object, column: str) -> Integers:
@@ -55,7 +52,7 @@ def person_words(
     if values.dtype.kind in "fO":
         nobody = np.fromiter(map(is_missing, values.tolist()), dtype=np.bool_, count=len(values))
     numbers = values[~nobody] if values.dtype.kind == "f" else np.zeros(0)
-    if (np.abs(numbers) >= WHOLE).any() or (numbers != np.rint(numbers)).any():
+    if (np.abs(numbers) >= LARGEST_EXACT).any() or (numbers != np.rint(numbers)).any():
         raise SchemaError(
             f"The column {column!r} identifies persons, and its values are floating-point numbers "
             "that are not whole or too large to be exact. Store identifiers as text."

@@ -220,8 +220,9 @@ class ADMM(Search[Consensus]):
         def ask(course: ADMMCourse) -> Floats:
             return consensus.ask(replace(first, step=course.step))
 
-        course = ADMMCourse(first.model(study.schema), first.given)
-        return ADMMRun(self, kind, first.model(study.schema), course, ask, rounds)
+        model = first.model(study.schema)
+        course = ADMMCourse(model, first.given)
+        return ADMMRun(self, kind, model, course, ask, rounds)
 
     def _options(
         self,
