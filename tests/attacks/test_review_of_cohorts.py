@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
-from isthmus.errors import AbortedError, RefusedError, SchemaError
+from isthmus.errors import AbortedError, FormatError, RefusedError, SchemaError
+from isthmus.graphs.lags import Lag
 from isthmus.joint import FileLedger
 from isthmus.joint.agreement.persons import Persons
 from isthmus.sources.tables.persons import person_words
-from isthmus.statistics import Kind, Schema, Variable
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
 SITES = ("north", "east", "south", "west")
 BOUNDS = {"age": (0.0, 128.0), "weight": (0.0, 256.0)}
@@ -118,3 +120,38 @@ def test_a_site_that_was_silent_once_is_not_lost() -> None:
         second.federation().moments()
     events = [e["event"] for e in second.ledgers["west"].entries()]
     assert "unmasked" not in events
+
+
+def test_levels_of_tables_count_as_columns() -> None:
+    """Tables of pairs and triples of many variables determine the rows of few persons."""
+    rng = np.random.default_rng(3)
+    names = tuple(f"v{i}" for i in range(30))
+    schema = Schema.discrete(dict.fromkeys(names, (False, True)))
+    plan = CountPlan.up_to(2)
+    for rows, allowed in ((170, False), (800, True)):
+        tables = {s: {n: rng.random(rows) < 0.5 for n in names} for s in SITES[:3]}
+        with nullcontext() if allowed else pytest.raises(RefusedError, match="60 columns"):
+            Attacked(tables, schema, {}, requests=("counts",), plan=plan)
+
+
+def test_a_study_file_that_was_exchanged_is_noticed() -> None:
+    first = world()
+    store = first.store("north")
+    (file,) = (first._folder.path / "north" / "cohorts").glob("*/study-*.toml")
+    assert first.study.identity.hex() in file.name
+    file.write_bytes(world(purpose="another study").study.text)
+    with pytest.raises(FormatError, match="studies of the cohort"):
+        store.cohort_of(first.study)
+
+
+def test_lags_have_the_definition_of_their_variable() -> None:
+    """Other bounds of a lag would be another banding of the same values."""
+    lagged = Variable("x@1", Kind.CONTINUOUS, lag=Lag("x", 1))
+    schema = Schema((Variable("x", Kind.CONTINUOUS), lagged))
+    rng = np.random.default_rng(4)
+    tables = {s: {"x": rng.normal(size=200), "x@1": rng.normal(size=200)} for s in SITES[:3]}
+    for high, allowed in ((8.0, True), (2.0, False)):
+        bounds = {"x": (-8.0, 8.0), "x@1": (-8.0, high)}
+        rules = {"persons": Persons("none")}
+        with nullcontext() if allowed else pytest.raises(RefusedError, match="the lags"):
+            Attacked(tables, schema, bounds, rules=rules)
