@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from isthmus.errors import SchemaError
+from isthmus.sources.tables.grouping import group, pack
 from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Level, Moments, Schema
+from isthmus.statistics.blocks import Positions, tally
 from isthmus.statistics.checks import methods_for
 from isthmus.statistics.patterns import PatternRows
+from isthmus.types import Integers, Work
 
 PROFILED = 200
 """Number of columns per query of profiles: PostgreSQL returns at most 1,664 columns."""
@@ -57,6 +60,29 @@ class SummedPatterns:
         """Summed up in this process from rows that came over a network and were not kept."""
         rows, variables = patterns.n, len(patterns.schema)
         return cls(patterns, rows_streamed(rows, variables), rows * variables)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CountedTables:
+    """Tables of counts, and how many numbers the engine sent for them.
+
+    Attributes
+    ----------
+    tables
+        One array per set, with one axis per variable, in the order of the set.
+    size
+        How many numbers left the engine: the cells, if it counted them itself or next to it in
+        this process.
+    """
+
+    tables: Sequence[Integers]
+    size: int
+
+    @classmethod
+    def there(cls, tables: Sequence[Integers]) -> CountedTables:
+        """Counted by the engine, or next to it in this process: it sent the cells only."""
+        return cls(tables, sum(table.size for table in tables))
 
 
 def rows_streamed(rows: int, variables: int) -> str:
@@ -143,6 +169,68 @@ class Engine(ABC):
         table: Any = nw.from_native(self.table).lazy().select(*columns).collect()
         for start in range(0, len(table), rows):
             yield table[start : start + rows].to_native()
+
+    def sample(self, columns: Sequence[str], rows: int, total: int) -> Any:
+        """A table in memory with about so many rows, drawn at random.
+
+        No result depends on which rows these are: they tell which tables a search will probably
+        need, and tables are counted over all rows. This default takes the first rows.
+
+        Parameters
+        ----------
+        columns
+            The columns.
+        rows
+            How many rows to draw; a few more or less do not matter.
+        total
+            How many rows the table has.
+        """
+        import narwhals as nw
+
+        del total
+        frame: Any = nw.from_native(self.table).lazy()
+        return frame.select(*columns).head(rows).collect().to_native()
+
+    def count_tables(
+        self, schema: Schema, columns: Sequence[str], sets: Sequence[Positions]
+    ) -> Work[CountedTables]:
+        """Count the tables of sets of discrete variables, for a whole batch of sets at a time.
+
+        The work yields after every query, or batch of rows, so that the caller can look at the
+        clock. An engine that reads its rows in this process streams them once through the compiled
+        core, which keeps the tables only; others group on their side. This default runs one query
+        for sets whose common table is small, written by narwhals.
+
+        Missing cells and values that are not levels of the schema raise errors.
+
+        Parameters
+        ----------
+        schema
+            The variables, all discrete.
+        columns
+            The column of each variable.
+        sets
+            Positions of variables in the schema, ascending within a set.
+        """
+        import narwhals as nw
+
+        frame: Any = nw.from_native(self.table).lazy()
+        sizes = schema.cardinalities
+        tables: dict[Positions, Integers] = {}
+        size = 0
+        for members, wanted in pack(sets, sizes):
+            names = [schema.names[i] for i in members]
+            grouped = group(
+                frame,
+                {n: columns[i] for n, i in zip(names, members, strict=True)},
+                levels={n: schema[n].levels for n in names},
+            )
+            size += grouped.size
+            for positions in wanted:
+                within = tuple(members.index(i) for i in positions)
+                tables[positions] = tally(grouped.rows, sizes[list(members)], within)
+            yield
+        return CountedTables([tables[s] for s in sets], size)
 
     @abstractmethod
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
