@@ -92,7 +92,8 @@ def test_the_last_line_of_a_round_counts_towards_no_budget(tmp_path: Path) -> No
     path.write_bytes(b"".join(lines[:-1]))
     again = world_in(tmp_path, world)
     writer = again.controllers["x"]._writer
-    assert (writer.rounds_opened(), writer.openings(), writer.last_round()) == (2, 2, 2)
+    tally = writer.here.tally
+    assert (tally.questions, tally.openings, tally.last_round) == (2, 2, 2)
     assert writer.count_since(datetime(2000, 1, 1, tzinfo=UTC)) == (2, 2)
     # The result is forgotten at this site only: the others still refuse other sites.
     with pytest.raises(AbortedError):

@@ -34,7 +34,7 @@ def test_silences_use_up_no_rounds(exchange: int) -> None:
             attacked.federation(number, lost=[("z", exchange)]).moments()
     assert attacked.federation(50).moments().n == 300
     writer = attacked.controllers["x"]._writer
-    assert writer.rounds_opened() == 1
+    assert writer.here.tally.questions == 1
     assert not attacked.why("x")
 
 
@@ -53,7 +53,7 @@ def test_a_sum_that_z_can_unmask_alone_counts() -> None:
     for number in range(1, ROUNDS + 1):
         with pytest.raises(AbortedError):
             attacked.federation(number, lost=[("z", 4)]).moments()
-    assert attacked.controllers["x"]._writer.rounds_opened() == ROUNDS
+    assert attacked.controllers["x"]._writer.here.tally.questions == ROUNDS
 
 
 def test_openings_are_bounded() -> None:

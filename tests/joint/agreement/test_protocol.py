@@ -216,7 +216,7 @@ def test_rules_and_ledger_serve_any_protocol(pair: Pair) -> None:
         sent = Sent(1, 100, "shared secret", "fingerprint")
         everyone = pair.study.roster.everyone
         writer.record(ASKED, number, request=request, sent=sent, parties=everyone)
-    assert writer.last_round() == 2
+    assert writer.here.tally.last_round == 2
     assert [e["what"] for e in ledger.entries()] == ["product of income and claims"] * 2
     assert ledger.entries()[0]["sites"] == ["bank", "insurer"]
     assert rules.violations(request) == ["2 rounds were opened in this study; 2 are allowed"]

@@ -69,7 +69,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     federation = group.federation()
     federation.moments()
     federation.counts(CountPlan.everything())
-    spent = group.controller("north")._writer.privacy_spent()
+    spent = group.controller("north")._writer.everything.rho()
     assert (
         1.5 < epsilon_of(spent, 1e-6) <= 2.0 * (1 + 1e-9)
     )  # rounds that are not needed cost nothing
@@ -79,7 +79,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     assert later.why("north") == ["policy"]
     small = renewed(group, requests=["moments"], privacy=DifferentialPrivacy(1.0, 1e-6))
     small.federation().moments()
-    total = small.controller("north")._writer.privacy_spent()
+    total = small.controller("north")._writer.everything.rho()
     assert epsilon_of(spent, 1e-6) < epsilon_of(total, 1e-6) < 2.5
     entry = [e for e in small.ledgers["north"].entries() if "rho" in e][-1]
     assert entry["form"] == "secure sum with noise for differential privacy"
@@ -110,7 +110,7 @@ def test_a_repeated_question_gets_the_same_answer(tmp_path: Path) -> None:
     assert first == second == third
     counts = again(group).counts(CountPlan.everything())
     assert counts == again(group).counts(CountPlan.everything())
-    spent = group.controller("north")._writer.privacy_spent()
+    spent = group.controller("north")._writer.everything.rho()
     assert epsilon_of(spent, 1e-6) <= 2.0 * (1 + 1e-9)
 
 

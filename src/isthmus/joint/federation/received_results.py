@@ -68,7 +68,7 @@ class ReceivedResults:
         if not _is_plain(result) or not is_signed(self._study, result, signature):
             raise BrokenEnvelopeError(Refusal.MALFORMED)
         content = hashlib.sha256(result)
-        earlier = [e["result"] for e in self._writer.results() if e["event"] == RESULT.name]
+        earlier = [e["result"] for e in self._writer.here.received if e["event"] == RESULT.name]
         is_new = content.hexdigest() not in earlier[-1:]
         if is_new and content.hexdigest() in earlier:  # its confirmations may be old
             raise BrokenEnvelopeError(Refusal.REPLAY)
@@ -96,7 +96,7 @@ class ReceivedResults:
             self._confirmed(number, own, confirmed)
 
     def _confirmed(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
-        past = self._writer.results()
+        past = self._writer.here.received
         results = [e["result"] for e in past if e["event"] == RESULT.name]
         if own.hex() not in results[-1:]:
             raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)

@@ -196,7 +196,8 @@ class SiteController(ReleaseGate):
 
     def _require_cohort(self) -> None:
         """Raise `RefusedError` unless the study is answered from this cohort, and no other one."""
-        if self._writer.fingerprints() - {self._cohort.identity}:
+        known = self._writer.here.fingerprints.values()
+        if set[str]().union(*known) - {self._cohort.identity}:
             raise RefusedError(
                 f"This site cannot take part in {self._study.title!r}: earlier answers in this "
                 "study were from another cohort. Draft a new study."
@@ -238,7 +239,7 @@ class SiteController(ReleaseGate):
     # --- the gate of the protocol ------------------------------------------------------------
 
     def last_round(self) -> int:
-        return self._writer.last_round()
+        return self._writer.here.tally.last_round
 
     def approve(self, opening: RoundRequest) -> LimbArray:
         with refusing():
@@ -329,7 +330,7 @@ class SiteController(ReleaseGate):
     def heads(self) -> Mapping[int, bytes]:
         if not self._policy.needs_witnesses:  # a simulation: nobody keeps anything
             return {}
-        remembered = self._writer.remembered_signed()
+        remembered = self._writer.everything.signed_heads
         keys = {j: member.key.hex() for j, member in enumerate(self._study.members)}
         heads = {j: bytes.fromhex(remembered.get(k, "")) for j, k in keys.items()}
         heads[self._study.roster.position(self.name)] = self._writer.signed_head()

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Self, final
 
 from isthmus.joint.agreement.protocol_catalogue import known_event
+from isthmus.joint.noise.spending import Spending
 from isthmus.joint.records.ledger_entries import Entry, remember
 
 Place = tuple[Any, Any]
@@ -96,6 +97,8 @@ class LedgerIndex:
         The last of these that its owner has signed, with the signature behind it.
     fingerprints
         Fingerprints of the data of statistics, by the name of the event.
+    received
+        The entries about results that the site received.
     results
         The keys of the sites behind each result, by cohort.
     columns
@@ -112,6 +115,7 @@ class LedgerIndex:
         self.heads: dict[str, str] = {}
         self.signed_heads: dict[str, str] = {}
         self.fingerprints: dict[str, set[str]] = {}
+        self.received: list[Entry] = []
         self.results: dict[str, set[frozenset[str]]] = {}
         self.columns: dict[str, dict[str, set[str]]] = {}
         self.noisy: list[Entry] = []
@@ -132,6 +136,8 @@ class LedgerIndex:
         )
         if "data" in entry:
             self.fingerprints.setdefault(entry["event"], set()).add(entry["data"])
+        if "result" in entry:
+            self.received.append(entry)
         if known_event(entry["event"]).reveals_result and "cohort" in entry:
             keys = frozenset(entry.get("keys", ()))
             self.results.setdefault(entry["cohort"], set()).add(keys)
@@ -143,3 +149,7 @@ class LedgerIndex:
             self.noisy.append(entry)
         if "answer" in entry:
             self.answers.setdefault(entry["asked"], entry["answer"])
+
+    def rho(self) -> float:
+        """Return the cost of all answers with noise; repetitions cost nothing."""
+        return Spending.of(self.noisy).total

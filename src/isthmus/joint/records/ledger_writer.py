@@ -16,10 +16,9 @@ from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.noise.spending import Spending
 from isthmus.joint.records.events import REFUSED, Event
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import START, Entry
+from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_index import LedgerIndex, LedgerTally
 
 WRITTEN_IN_FULL = 100
@@ -110,7 +109,6 @@ class LedgerWriter:
         self._cohort = cohort
         self._repetitions: Counter[str] = Counter()
         self._all, self._own = LedgerIndex(), LedgerIndex()
-        self._results: list[Entry] = []
         self._read = 0
         self._of_a_year: tuple[str, LedgerTally] | None = None
         self._running = {
@@ -130,32 +128,18 @@ class LedgerWriter:
                 self._of_a_year[1].add(entry)
             if entry.get("study") == study:
                 self._own.add(entry)
-                if "result" in entry:
-                    self._results.append(entry)
 
-    def results(self) -> list[Entry]:
-        """Return the entries of this study about results that the site received."""
+    @property
+    def everything(self) -> LedgerIndex:
+        """Facts about all entries of the ledger."""
         self._update()
-        return self._results
+        return self._all
 
-    def last_round(self) -> int:
-        """Return the highest round ever opened in this study, or zero."""
+    @property
+    def here(self) -> LedgerIndex:
+        """Facts about the entries of this study."""
         self._update()
-        return self._own.tally.last_round
-
-    def rounds_opened(self) -> int:
-        """Return the number of questions that were asked in this study.
-
-        A question that was refused counts. One that is asked again after a round in which nothing
-        was sent does not count again.
-        """
-        self._update()
-        return self._own.tally.questions
-
-    def openings(self) -> int:
-        """Return how often a round was opened in this study, including repeated questions."""
-        self._update()
-        return self._own.tally.openings
+        return self._own
 
     def count_since(self, time: datetime) -> tuple[int, int]:
         """Return how many questions were asked and statistics sent since then, in all studies.
@@ -163,31 +147,13 @@ class LedgerWriter:
         The whole day of that time counts. So old entries need to be read again only once per day,
         and not for each question.
         """
-        self._update()
-        day, tally = time.date().isoformat(), self._all.tally
+        day, tally = time.date().isoformat(), self.everything.tally
         if tally.earliest is not None and tally.earliest < day:
             if self._of_a_year is None or self._of_a_year[0] != day:
                 entries = (e for e in self._ledger.read() if e["time"] >= day)
                 self._of_a_year = day, LedgerTally.of(entries)
             tally = self._of_a_year[1]
         return tally.questions, tally.statistics
-
-    def fingerprints(self, event: Event | None = None) -> set[str]:
-        """Return the fingerprints of the data that earlier answers in this study were from.
-
-        With an event, only entries of this kind are read.
-        """
-        self._update()
-        known = self._own.fingerprints
-        if event is not None:
-            return set(known.get(event.name, ()))
-        return set[str]().union(*known.values())
-
-    def other_columns(self, party: str, columns: Mapping[str, str]) -> list[str]:
-        """Return the columns that were shared with this party before with other content."""
-        self._update()
-        known = self._all.columns.get(party, {})
-        return [name for name, own in columns.items() if known.get(name, {own}) != {own}]
 
     def keep(self, data: bytes) -> str:
         """Keep an answer with noise before it is released."""
@@ -196,20 +162,9 @@ class LedgerWriter:
         except LedgerError:
             raise DeniedError(Denial.LEDGER) from None
 
-    def privacy_spent(self) -> float:
-        """Return the cost of all answers with noise, in all studies; repetitions cost nothing."""
-        self._update()
-        return Spending.of(self._all.noisy).total
-
-    def privacy_spent_here(self) -> float:
-        """Return the cost of all answers with noise in this study."""
-        self._update()
-        return Spending.of(self._own.noisy).total
-
     def noisy_questions(self) -> Iterable[str]:
         """Return the questions of this study that were answered with noise."""
-        self._update()
-        return self._own.answers
+        return self.here.answers
 
     def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.
@@ -219,8 +174,7 @@ class LedgerWriter:
         DeniedError
             The answer was sent but is lost. Another one would have other noise.
         """
-        self._update()
-        if question not in self._own.answers:
+        if question not in self.here.answers:
             return None
         kept = self._ledger.kept(self._own.answers[question])
         if kept is None:
@@ -309,20 +263,9 @@ class LedgerWriter:
         last = self._ledger.last
         return b"" if last is None else bytes.fromhex(last["hash"] + last["signature"])
 
-    def remembered_signed(self) -> Mapping[str, str]:
-        """Return the last head that each other party has signed, by key, with the signature."""
-        self._update()
-        return self._all.signed_heads
-
-    def remembered(self) -> Mapping[str, str]:
-        """Return the last head of each other party's ledger that this one has seen, by key."""
-        self._update()
-        return self._all.heads
-
     def contains(self, head: bytes) -> bool:
         """Return whether an entry has this hash; that of an empty ledger always counts."""
-        self._update()
-        return head.hex() == START or head.hex() in self._all.hashes
+        return head.hex() == START or head.hex() in self.everything.hashes
 
     def record_refused_question(self, reason: str, number: int, question: bytes) -> None:
         """Write that a question of the coordinator was not answered. It counts as a round."""
@@ -375,9 +318,8 @@ class LedgerWriter:
         if len(self._study.roster.organisations(parties)) < self._policy.minimum_organisations:
             raise DeniedError(Denial.POLICY)
         if self._cohort:
-            self._update()
             keys = frozenset(self._study.members[i].key.hex() for i in parties)
-            if self._all.results.get(self._cohort, {keys}) != {keys}:
+            if self.everything.results.get(self._cohort, {keys}) != {keys}:
                 raise DeniedError(Denial.MEMBERSHIP)
 
     def _is_worth_writing(

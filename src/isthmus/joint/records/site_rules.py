@@ -98,11 +98,11 @@ class SiteRules:
     def limits(self) -> list[str]:
         """Return a phrase for each limit on rounds and queries that is reached."""
         broken = []
-        opened = self._writer.rounds_opened()
+        opened = self._writer.here.tally.questions
         limit = min(self._study.rounds, self._policy.rounds_per_study)
         if opened >= limit:
             broken.append(f"{opened} rounds were opened in this study; {limit} are allowed")
-        openings = self._writer.openings()
+        openings = self._writer.here.tally.openings
         if openings >= REPETITIONS * max(limit, REPETITIONS):
             broken.append(f"{openings} rounds were opened and few of them were completed")
         rounds, queries = self._writer.count_since(self._clock() - YEAR)
@@ -120,9 +120,9 @@ class SiteRules:
         if rho == 0.0:
             return []
         broken = []
-        own, whole = self._writer.privacy_spent_here(), 0.0 if privacy is None else privacy.rho
+        own, whole = self._writer.here.rho(), 0.0 if privacy is None else privacy.rho
         # The first answer needs room for the whole study: a series of rounds is not cut short.
-        total = self._writer.privacy_spent() - own + max(whole, own + rho)
+        total = self._writer.everything.rho() - own + max(whole, own + rho)
         if epsilon_of(total, policy.maximum_delta) > policy.epsilon_limit:
             limit = f"ε = {policy.maximum_epsilon:g} at δ = {policy.maximum_delta:g}"
             broken.append(f"the policy allows {limit} over all studies")

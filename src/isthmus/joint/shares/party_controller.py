@@ -117,10 +117,11 @@ class PartyController:
 
     def bring(self, table: PartyTable) -> None:
         """Take the party's table, or raise `RefusedError` if earlier runs were over another one."""
-        if self._writer.fingerprints(ALIGNING) - {table.fingerprint}:
+        known = self._writer.here.fingerprints.get(ALIGNING.name, set())
+        if known - {table.fingerprint}:
             raise self._refusal(
                 Denial.OTHER_DATA,
-                self._writer.last_round(),
+                self._writer.here.tally.last_round,
                 "Earlier runs of this study were over another table. Two results of different "
                 "tables reveal more than one: use the same table, or draft a new study.",
             )
@@ -143,7 +144,7 @@ class PartyController:
             "rows": aligned,
             "decisions": past.decisions,
             "head": self._writer.head().hex(),
-            "witnessed": self._writer.remembered().get(self._other_key, START),
+            "witnessed": self._writer.everything.heads.get(self._other_key, START),
         }
 
     def agree(self, theirs: object) -> NextRun:
@@ -261,7 +262,8 @@ class PartyController:
             text = f"This party does not take part: {'; '.join(broken)}."
             raise self._refusal(Denial.POLICY, run.number, text)
         prints = table.fingerprints(self._study.schema, positions, self._ledger.secret())
-        others = self._writer.other_columns(self._other_owner, prints)
+        shared = self._writer.everything.columns.get(self._other_owner, {})
+        others = [name for name, own in prints.items() if shared.get(name, {own}) != {own}]
         if others:
             raise self._refusal(
                 Denial.OTHER_DATA,
