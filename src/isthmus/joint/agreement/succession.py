@@ -18,15 +18,7 @@ FORMAT = "isthmus-succession/1"
 @final
 @dataclass(frozen=True)
 class Succession:
-    """The statement of an old key that a new one replaces it.
-
-    Attributes
-    ----------
-    old, new
-        The public keys.
-    value
-        The signature of the old key.
-    """
+    """The statement of an old key that a new one replaces it."""
 
     old: bytes
     new: bytes

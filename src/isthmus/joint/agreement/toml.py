@@ -23,19 +23,7 @@ SHOWN = 20
 
 @final
 class Reader:
-    """Takes the keys of a table one by one and collects every problem.
-
-    Parameters
-    ----------
-    table
-        The table.
-    document
-        Name of the document, for error messages.
-    path
-        Position of the table in the document, for error messages.
-    problems
-        The list of problems of the document.
-    """
+    """Takes the keys of a table one by one and collects every problem."""
 
     def __init__(
         self,

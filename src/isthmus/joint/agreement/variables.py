@@ -33,15 +33,7 @@ blur, frozen values are then floating-point numbers without rounding errors."""
 
 @final
 class Variables(NamedTuple):
-    """The variables of a study with their definitions.
-
-    Attributes
-    ----------
-    schema
-        Names, kinds and levels.
-    bounds, resolutions
-        Bounds and resolution of each continuous variable.
-    """
+    """The variables of a study with their definitions."""
 
     schema: Schema
     bounds: Bounds
@@ -49,15 +41,7 @@ class Variables(NamedTuple):
 
 
 def resolution_of(low: float, high: float, stated: float = 0.0) -> float:
-    """Return a resolution that can be used: the stated one, rounded up to a power of two.
-
-    Parameters
-    ----------
-    low, high
-        Bounds of the variable.
-    stated
-        What somebody wants; zero for the default.
-    """
+    """Return a resolution that can be used: the stated one or the default, as a power of two."""
     span = high - low
     wanted = stated or span / INTERVALS
     least = max(abs(low), abs(high)) * DIGITS

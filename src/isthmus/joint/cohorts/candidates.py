@@ -100,17 +100,7 @@ class ReleaseCandidates:
 def candidates_of(
     studies: Iterable[Study], variables: Variables, values: Floats, persons: Integers | None
 ) -> ReleaseCandidates:
-    """Return the most that the requests of studies could release together, whatever is asked.
-
-    Parameters
-    ----------
-    studies
-        The studies that a cohort is open to.
-    variables, values
-        The variables and rows of the cohort, without missing values.
-    persons
-        The person that each row describes, as codes from zero; ``None`` if each row is a person.
-    """
+    """Return the most that the requests of studies could release together, whatever is asked."""
     schema, used, tabulated = variables.schema, set[str](), set[str]()
     features: dict[str, Features] = {}
     tables: dict[tuple[int, ...], Integers] = {}
@@ -156,15 +146,6 @@ class ReleasedColumns:
     """The columns whose sums and products may be released, computed for some rows at a time.
 
     These are values, a column of zeros and ones for each level, and basis functions.
-
-    Parameters
-    ----------
-    schema, values
-        The variables and rows of a cohort.
-    released
-        The variables that are released.
-    features
-        The basis functions of each variable that has some.
     """
 
     def __init__(

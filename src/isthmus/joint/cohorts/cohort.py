@@ -79,8 +79,6 @@ class RowsOfStudy(NamedTuple):
         The rows; ``None`` for a simulation with a source that has none.
     persons
         The person of each row, as codes from zero; ``None`` if each row is a person of its own.
-    source
-        The same as a source of statistics.
     """
 
     values: Floats | None

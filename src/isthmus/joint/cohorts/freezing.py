@@ -62,16 +62,7 @@ def read_rows(
 ) -> tuple[Floats, Words | None, NDArray[np.bool_]]:
     """Return all rows with NaN for missing values, their persons, and which rows name nobody.
 
-    Parameters
-    ----------
-    data
-        The site's table or source.
-    schema
-        The variables of the study.
-    column
-        The column that identifies a person, or nothing.
-    key
-        Key of the hashes of identifiers.
+    A `column` identifies persons, if it is not empty; `key` is that of the hashes of identifiers.
     """
     values, persons, nobody = [np.zeros((0, len(schema)))], [np.zeros(0, np.uint64)], [_none(0)]
     for table in _batches(data, schema, column):
@@ -122,17 +113,7 @@ def _batches(data: object, schema: Schema, column: str) -> Iterator[object]:
 
 
 def local_source(data: object, schema: Schema, *, holes: bool = False) -> Source:
-    """Return the data of a simulated site as a source, read as a study says.
-
-    Parameters
-    ----------
-    data
-        The site's table or source.
-    schema
-        The variables of the study.
-    holes
-        Whether values may be missing.
-    """
+    """Return the data of a simulated site as a source, read as a study says."""
     if isinstance(data, Source):
         _require_schema(data, schema)
         return data
@@ -168,12 +149,8 @@ def freeze_rows(
     ----------
     rows
         What `read_rows` returned.
-    schema, bounds
-        The variables and their bounds.
     resolutions
         Within how wide an interval each continuous variable is blurred; empty for not at all.
-    holes
-        Whether values of continuous variables may be missing.
     known
         Persons who are in other cohorts, and are left out.
     """
@@ -219,10 +196,6 @@ def blurred(values: Floats, low: float, high: float, resolution: float) -> Float
     ----------
     values
         The values, which are clipped first, so that the results are within the bounds.
-    low, high
-        The bounds.
-    resolution
-        The resolution, a power of two.
     """
     unit = resolution / STEPS
     if max(abs(low), abs(high)) / unit >= LARGEST_EXACT:

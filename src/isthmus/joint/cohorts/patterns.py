@@ -39,16 +39,10 @@ def hide_rare_patterns(
 
     Parameters
     ----------
-    names
-        Names of the columns.
     values
         Rows, with NaN for missing values.
     persons
         The person that each row describes; ``None`` if every row is a person of its own.
-    policy
-        The rules.
-    resolutions
-        Within how wide an interval each variable was blurred.
     """
     by_name = np.argsort(names)  # the order of columns in a study must not matter
     if (np.diff(by_name) < 0).any():

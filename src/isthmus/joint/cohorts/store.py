@@ -44,14 +44,8 @@ class CohortRecord:
 
     Attributes
     ----------
-    name
-        Name of its folder.
     identity
         The number that ledgers name.
-    frozen
-        When it was frozen.
-    rows, persons
-        How many rows and persons it has.
     retired
         Whether its rows were deleted.
     checksum

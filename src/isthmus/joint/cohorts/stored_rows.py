@@ -36,8 +36,6 @@ class StoredRows(Source):
 
     Parameters
     ----------
-    schema
-        The variables, possibly with basis functions.
     values
         The rows, in memory or mapped from a file.
     columns

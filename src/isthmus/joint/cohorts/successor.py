@@ -27,12 +27,8 @@ def successor(cohort: Cohort, leaving: Words, policy: Policy, *, was_sent: bool)
 
     Parameters
     ----------
-    cohort
-        The cohort.
     leaving
         Hashes of the persons who must leave.
-    policy
-        The policy of the site.
     was_sent
         Whether something was sent from the cohort. Otherwise nobody else needs to leave.
 

@@ -39,15 +39,7 @@ class _Progress:
 
 @final
 class MethodMemory:
-    """The methods of a study at a site, which survive a restart.
-
-    Parameters
-    ----------
-    terms, grid, verifier
-        The sites, the units of the study, and what checks signatures.
-    journal
-        Keeps the sums and rounds over a restart; in memory by default.
-    """
+    """The methods of a study at a site, which survive a restart."""
 
     def __init__(
         self,

@@ -35,12 +35,6 @@ class ReceivedResults:
 
     Parameters
     ----------
-    study
-        The study.
-    writer
-        Writes the ledger of the site.
-    require_running
-        Raises `DeniedError` if the site does not take part any more.
     folder
         The folder of the site; ``None`` if results are not kept.
     """

@@ -50,15 +50,6 @@ class RoundScheduler:
 
     Once sites were asked to unmask a sum, all sums are over the same sites. These are written to
     the journal before the sites are asked.
-
-    Parameters
-    ----------
-    study, identity, transport, verifier
-        As for `Federation`.
-    journal
-        Records rounds and sums; in memory by default.
-    first_round
-        Number of the first round.
     """
 
     def __init__(

@@ -36,8 +36,6 @@ class K2Result:
 
     Attributes
     ----------
-    dag
-        The network.
     steps
         Which parent was added to which variable, in chronological order.
     """
@@ -59,16 +57,10 @@ def private_k2(
 
     Parameters
     ----------
-    engine
-        The engine.
     columns
         The variables, all discrete.
     order
         Names of all variables; parents come before children.
-    max_parents
-        Most parents of a variable.
-    score
-        Which score.
     """
     places = checked_order(columns, order, max_parents)
     terms = [columns.described(), list(order), max_parents, score.name, score.ess]

@@ -30,15 +30,7 @@ SECRET = "The scores were computed on secret shares and are known to nobody."
 
 @final
 class SecretObjective(JointObjective):
-    """The score that a study states, which two parties compute and nobody learns.
-
-    Parameters
-    ----------
-    study
-        The study of the parties.
-    compute
-        Computes a request together with the other party.
-    """
+    """The score that a study states, which two parties compute and nobody learns."""
 
     sense = Sense.MAXIMISE
     score_text = "the score stays secret"
@@ -170,15 +162,7 @@ class StructureOnly(SecretSearch):
 
 @final
 class SecretRun(Run[SearchResult]):
-    """A computation with the other party, which has no graph before its end.
-
-    Parameters
-    ----------
-    objective
-        The scores.
-    request
-        What is computed.
-    """
+    """A computation with the other party, which has no graph before its end."""
 
     def __init__(self, objective: SecretObjective, request: type[TwoPartyRequest]) -> None:
         self._objective = objective

@@ -36,16 +36,10 @@ def structure_only(
 
     Parameters
     ----------
-    engine
-        The engine.
     columns
         The variables, all discrete.
     order
         Names of all variables; parents come before children.
-    max_parents
-        Most parents of a variable.
-    score
-        Which score.
     """
     places = checked_order(columns, order, max_parents)
     sets = parent_sets(places, max_parents)

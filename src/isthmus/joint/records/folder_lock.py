@@ -23,8 +23,6 @@ class FolderLock:
 
     Parameters
     ----------
-    folder
-        The private folder of a site or a party.
     purpose
         Purpose of the lock, for the message to other processes: "isthmus site join".
 

@@ -87,10 +87,6 @@ class LedgerIndex:
 
     Attributes
     ----------
-    tally
-        Counts of questions, openings and statistics.
-    hashes
-        The hashes of all entries.
     heads
         The last head of each other party's ledger, by key.
     signed_heads
@@ -103,8 +99,6 @@ class LedgerIndex:
         The keys of the sites behind each result, by cohort.
     columns
         Fingerprints of the columns shared with another party, by its organisation and by column.
-    noisy
-        The entries about answers with noise.
     answers
         Hash of the kept answer with noise to each question.
     """

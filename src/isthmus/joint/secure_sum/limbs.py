@@ -39,8 +39,6 @@ def from_digits(digits: NDArray[np.int64], lowest: int, limbs: int) -> LimbArray
         of ``digits[k, n] << (16 * k + lowest)`` over all k.
     lowest
         Number of bits by which the lowest digit is shifted.
-    limbs
-        Number of limbs of the result.
     """
     first, bits = divmod(lowest, 16)
     halves = np.zeros((2 * limbs, digits.shape[1]), dtype=np.int64)

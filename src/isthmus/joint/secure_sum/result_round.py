@@ -55,19 +55,6 @@ class ResultRound:
 
     A site that has another result than the others sees it in their confirmations, which they sign.
     A site that is silent gets the result when the run is repeated.
-
-    Parameters
-    ----------
-    terms, identity, verifier
-        As for `Coordinator`.
-    number
-        Number of the last round.
-    members
-        Positions of the sites.
-    result
-        The result.
-    signature
-        The coordinator's signature on it.
     """
 
     def __init__(

@@ -101,10 +101,6 @@ class SiteRound:
     ----------
     terms, me, verifier
         The sites, the position of this one, and what checks signatures.
-    request
-        The request of the round.
-    values
-        The numbers of the site.
     secrets, advert
         Its random numbers, and the public keys that follow from them.
     awaits
@@ -144,8 +140,6 @@ class CoordinatorRound:
 
     Attributes
     ----------
-    terms, request
-        The sites and the request.
     asked
         Positions of the sites that are asked next.
     is_complete
@@ -154,8 +148,6 @@ class CoordinatorRound:
         Whether a later request follows from the sum.
     awaits
         The kind of answer that comes next; ``None`` after the last one.
-    public
-        The public part of the round.
     masked
         Hash of the masked numbers of each active site.
     total

@@ -49,8 +49,6 @@ def join(positions: Sequence[int], shares: NDArray[np.uint32]) -> bytes:
     ----------
     positions
         The recipients whose shares these are; exactly as many as the threshold.
-    shares
-        Their shares, one row each.
 
     Raises
     ------

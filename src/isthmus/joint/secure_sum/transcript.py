@@ -118,16 +118,10 @@ def unmask(
 
     Parameters
     ----------
-    public
-        The public part of the round.
     masked
         The sum of the masked numbers of the active sites.
-    active
-        Positions of these sites.
     reveals
         The bodies of ``REVEAL``, by position of the sender; as many as the threshold, or more.
-    terms
-        The sites, and how many of them must answer.
 
     Raises
     ------

@@ -25,8 +25,6 @@ def intersect(link: Context, hashes: list[str], folder: Path) -> NDArray[np.intp
         The connection to the other party, which calls this function at the same time.
     hashes
         A distinct hash per row, made in the same way by both parties.
-    folder
-        A private folder for temporary files, which are removed.
 
     Returns
     -------

@@ -24,8 +24,6 @@ class SharedColumn:
 
     Attributes
     ----------
-    name
-        Its name.
     owner
         Rank of the party that has it.
     levels
@@ -47,10 +45,6 @@ class Columns:
         All variables, in the same order at both parties.
     values
         Values of this party's own columns: codes of levels, or numbers.
-    rank
-        Rank of this party.
-    rows
-        Number of rows, the same at both.
     knower
         Rank of the party that alone knows which rows are of people in common; ``None`` if all are.
     present

@@ -127,10 +127,6 @@ def aligned_to_one(
 
     Parameters
     ----------
-    link
-        The connection to the other party, which calls this function at the same time.
-    hashes
-        A distinct hash per row, made in the same way by both parties.
     receiver
         Rank of the party that learns which of its people are common.
 

@@ -36,15 +36,11 @@ def compute(
 
     Parameters
     ----------
-    link
-        The connection to the other engine.
     task
         The computation, the same at both parties except for the names of the own columns.
     values
         The values of the own columns, one row per common person; if only one party knows who they
         are, one row per person of the other party.
-    witness
-        Asked before each opening.
     present
         Which rows are of people in common, at the party that alone knows it; by default all.
 

@@ -106,10 +106,6 @@ class SecretSharingRuntime:
 
     Parameters
     ----------
-    link
-        The connection to the engine of the other party.
-    witness
-        Asked before each opening.
     log
         File for the link's statistics, which `costs` then contains.
     known
@@ -153,8 +149,6 @@ class SecretSharingRuntime:
         program
             A function of arrays. It is compiled once for each combination of shapes, so it must
             depend on nothing else.
-        inputs
-            Arguments of the program.
         bits
             Size of the ring: 64 for integers, 128 for fractions.
 
@@ -187,10 +181,6 @@ class SecretSharingRuntime:
         ----------
         secret
             The shares of both parties are put together, nothing else.
-        what
-            Description of the value, for the transcript.
-        to
-            Ranks of the parties that learn it.
 
         Returns
         -------
@@ -225,10 +215,6 @@ class SecretSharingRuntime:
         ----------
         values
             The numbers, at their owner; ignored at the other party.
-        what
-            Description of the values, for the transcript.
-        owner
-            Rank of the party that has them.
         shape
             Their shape, which both parties know.
         """
@@ -259,8 +245,6 @@ class SecretSharingRuntime:
 
         Parameters
         ----------
-        topic
-            Topic, for the error message.
         terms
             Plain data that must be equal. Only a hash of it is exchanged.
         """
@@ -363,17 +347,7 @@ def _stopped(error: Exception) -> AbortedError:
 
 
 def connect_local(rank: int, ports: tuple[int, int], message_timeout: float = 60.0) -> Context:
-    """Connect two engines on this computer without encryption, for tests and benchmarks.
-
-    Parameters
-    ----------
-    rank
-        0 or 1.
-    ports
-        Ports on which the two engines listen.
-    message_timeout
-        Seconds to wait for a message.
-    """
+    """Connect two engines on this computer without encryption, for tests and benchmarks."""
     if rank not in BOTH:
         raise ArgumentError(f"The rank must be 0 or 1, got {rank!r}.")
     require_spu()

@@ -65,8 +65,6 @@ class Inputs:
 
     Attributes
     ----------
-    link
-        How to connect to the other engine.
     task
         The computation: request, order, parents, score, levels, columns of both parties.
     hashes

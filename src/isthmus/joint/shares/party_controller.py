@@ -46,25 +46,7 @@ FORM_OF_COLUMNS = "secret shares"
 
 @final
 class PartyController:
-    """Decides what a party lets happen, and writes it down first.
-
-    Parameters
-    ----------
-    study
-        The study, signed by both parties.
-    signatures
-        Signatures of the author and of both parties.
-    identity
-        The party's key.
-    policy, ledger, journal
-        The party's own policy, ledger and journal.
-    request
-        The request.
-    clock
-        Returns the current time.
-    code
-        Hash of the installed package.
-    """
+    """Decides what a party lets happen, and writes it down first."""
 
     def __init__(
         self,

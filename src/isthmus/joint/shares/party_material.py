@@ -24,12 +24,6 @@ def material_of(
 
     Parameters
     ----------
-    study
-        The study.
-    name
-        Name of the party.
-    table
-        Its table.
     rows
         The positions of the rows that the results are over.
     """

@@ -34,8 +34,6 @@ class PartyTable:
     ----------
     hashes
         A hash of each person's identifier.
-    names
-        The variables that the party holds.
     columns
         Their values, shape (rows, variables); levels as codes.
     fingerprint
@@ -62,17 +60,7 @@ class PartyTable:
         identity: Identity,
         persons: Persons = Persons(),
     ) -> PartyTable:
-        """Read a table in memory; errors name columns and rows, and never an identifier.
-
-        Parameters
-        ----------
-        data
-            The table.
-        study, name, identity
-            The study, and the party's name and key.
-        persons
-            The persons that the rows describe, as stated in the policy of the party.
-        """
+        """Read a table in memory; errors name columns and rows, and never an identifier."""
         terms = two_parties(study.protocol)
         names = terms.holding(name).columns
         identifiers = canonical(
@@ -102,17 +90,7 @@ class PartyTable:
         )
 
     def fingerprints(self, schema: Schema, rows: NDArray[np.intp], secret: bytes) -> dict[str, str]:
-        """Return a keyed fingerprint of each column: of who has which value, in any order of rows.
-
-        Parameters
-        ----------
-        schema
-            The variables of the study.
-        rows
-            Positions of the rows.
-        secret
-            A key that only this party has.
-        """
+        """Return a keyed fingerprint of each column: of who has which value, in any order of rows."""
         order = rows[np.argsort([self.identifiers[i] for i in rows], kind="stable")]
         people = [self.identifiers[i] for i in order]
         prints = {}

@@ -37,8 +37,6 @@ class OwnTable:
 
     Attributes
     ----------
-    variable
-        The variable.
     parents
         Its parents, of either party.
     counts
@@ -114,18 +112,10 @@ def private_tables(
 
     Parameters
     ----------
-    engine
-        The engine.
-    columns
-        The variables.
-    dag
-        The network, the same at both parties.
     minimum_cell
         A table with a cell of 1 to ``minimum_cell - 1`` people is not opened, only that it is
         withheld; and so is a table in which all people with the same values of the receiver's
         variables have the same values of the other party's.
-    names
-        The names of the parties, for the ledger.
 
     Returns
     -------

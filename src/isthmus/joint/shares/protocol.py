@@ -44,12 +44,8 @@ class Holding:
 
     Attributes
     ----------
-    name
-        Name of the party, as in the roster of the study.
     certificate
         SHA-256 of the certificate with which it connects, ``"sha256:"`` and 64 digits.
-    columns
-        The variables that it holds.
     """
 
     name: str

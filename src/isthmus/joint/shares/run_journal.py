@@ -29,8 +29,6 @@ class PastRun:
         Whether it came to its end, or can never be resumed.
     rows
         How many people both parties have; zero before that is known.
-    decisions
-        Revealed values.
     """
 
     number: int = 0
@@ -46,8 +44,6 @@ class NextRun:
 
     Attributes
     ----------
-    number
-        Its number.
     known
         Values that an earlier attempt at this run revealed to one of the parties.
     rows
@@ -61,15 +57,7 @@ class NextRun:
 
 @final
 class RunJournal:
-    """The journal of a party's runs in one study.
-
-    Parameters
-    ----------
-    journal
-        Keeps the runs and the decisions.
-    slot
-        Keeps how the party's rows are aligned with those of the other.
-    """
+    """The journal of a party's runs in one study."""
 
     def __init__(self, journal: Journal, slot: FileSlot) -> None:
         self._journal = journal
@@ -123,13 +111,6 @@ class RunJournal:
 
 def next_run(own: PastRun, other: PastRun, name: str) -> NextRun:
     """Return the run that follows from what both parties remember.
-
-    Parameters
-    ----------
-    own, other
-        The latest runs of this party and of the other.
-    name
-        Name of the other party, for error messages.
 
     Raises
     ------

@@ -41,12 +41,8 @@ def choose(engine: SecretSharingRuntime, scores: Sequence[Sequence[int]], what: 
 
     Parameters
     ----------
-    engine
-        The engine.
     scores
         This party's shares, ring elements of 128 bits. Earlier ones win ties.
-    what
-        Meaning of the positions, for the transcript.
     """
     if not scores:
         return []

@@ -117,10 +117,6 @@ def coefficients(
 
     Parameters
     ----------
-    function
-        The function to approximate.
-    intervals
-        Intervals on which it is approximated.
     exact_slope
         Whether the linear term multiplies the integer itself rather than its scaled value. That
         has no rounding error if the slope is not tiny.
@@ -230,12 +226,8 @@ def evaluate(
 
     Parameters
     ----------
-    engine
-        The engine.
     values
         Integers with 128 bits, shape (m,), none beyond the intervals.
-    intervals
-        Intervals on which the functions are polynomials.
     tables
         Coefficients of the function of each value, as `coefficients` gives them.
     fractions

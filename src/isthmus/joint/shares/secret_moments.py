@@ -100,18 +100,16 @@ def secret_gaussian_structure(
 ) -> DAG:
     """Find the parents with the best Gaussian BIC in secret, and reveal only the network.
 
+    The penalty of BIC is multiplied by ``penalty``.
+
     Parameters
     ----------
-    engine
-        The engine.
     columns
         The variables, all numeric; a few.
     order
         Names of all variables; parents come before children.
     max_parents
         Most parents of a variable, at most 3.
-    penalty
-        Factor of the penalty of BIC.
     """
     from isthmus.joint.methods.structure_only import parent_sets
 

@@ -76,17 +76,7 @@ class CountScore:
 
 @final
 class SecretScores:
-    """Scores of families, in secret.
-
-    Parameters
-    ----------
-    engine
-        The engine.
-    columns
-        The variables.
-    score
-        Which score.
-    """
+    """Scores of families, in secret."""
 
     def __init__(self, engine: SecretSharingRuntime, columns: Columns, score: CountScore) -> None:
         self._engine = engine

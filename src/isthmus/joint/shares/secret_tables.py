@@ -33,15 +33,7 @@ def product(left: Any, right: Any) -> Any:
 
 @final
 class SecretTables:
-    """Tables of variables of both parties.
-
-    Parameters
-    ----------
-    engine
-        The engine.
-    columns
-        The variables.
-    """
+    """Tables of variables of both parties."""
 
     def __init__(self, engine: SecretSharingRuntime, columns: Columns) -> None:
         self._engine = engine

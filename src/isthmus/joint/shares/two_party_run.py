@@ -51,12 +51,6 @@ class Connection:
         Position of this party in the study. The first one waits for the second to connect.
     own, other
         Host and port of the engines: where this party listens, and where the other is reached.
-    credentials
-        The certificates.
-    gather
-        Seconds to wait for the other party at the beginning.
-    message_timeout
-        Seconds to wait for a message of the other engine.
     """
 
     rank: int
@@ -95,20 +89,8 @@ class TwoPartyRun:
 
     Parameters
     ----------
-    controller
-        The rules, the ledger and the journal of this party.
-    table
-        Its rows.
-    connection
-        Address of the other party.
-    task
-        The computation of the engine, in plain data.
     folder
         A private folder for the log of the engine and for temporary files.
-    watch
-        Called with a phrase when something happens.
-    engine
-        The command of the engine.
     """
 
     def __init__(

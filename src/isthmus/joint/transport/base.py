@@ -16,13 +16,7 @@ PING = b""
 
 
 class RejectedMessageError(Exception):
-    """A message that cannot be accepted. It carries nothing of the message's content.
-
-    Parameters
-    ----------
-    reason
-        A short name of the reason.
-    """
+    """A message that cannot be accepted. It carries nothing of the message's content."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason.replace("_", " "))

@@ -54,10 +54,6 @@ class Credentials:
 
     Attributes
     ----------
-    certificate, key
-        Files with this party's certificate and private key.
-    trusted
-        File with the other party's certificate.
     fingerprint
         The SHA-256 of the other party's certificate, as the study names it.
     """
@@ -100,8 +96,6 @@ class PinnedChannel:
     ----------
     connection
         A connection whose certificate was checked.
-    other
-        Name of the other party, for messages.
     silence
         Seconds without a sign of life after which the other party is considered dead.
     """

@@ -38,10 +38,6 @@ class SupervisedProcess:
 
     Parameters
     ----------
-    command, environment
-        The command and its environment variables.
-    log
-        The file for its output.
     delay
         Seconds to wait before a restart; doubled every time, up to a minute.
     """

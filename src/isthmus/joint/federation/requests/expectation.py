@@ -86,11 +86,6 @@ class ExpectationRun:
     """Parameters of the next step, computed from the sums of the steps so far.
 
     The coordinator and the sites compute them alike. Nobody can choose them.
-
-    Parameters
-    ----------
-    grid
-        The units of the study.
     """
 
     def __init__(self, grid: FixedPointEncoding) -> None:

@@ -37,8 +37,6 @@ def encode_rows(
 
     Parameters
     ----------
-    grid
-        The common shifts and units.
     rows
         One row per row of the data, levels as codes. They may be mapped from a file.
     places

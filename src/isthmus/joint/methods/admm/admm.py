@@ -62,15 +62,7 @@ class Stiffness(StrEnum):
 
 @final
 class Consensus(JointObjective):
-    """The loss of all sites together, which nobody knows: sites fit parameters and add them up.
-
-    Parameters
-    ----------
-    study
-        The study of the sites.
-    ask
-        Sends a request to all sites.
-    """
+    """The loss of all sites together, which nobody knows: sites fit parameters and add them up."""
 
     equivalent = False
     sense = Sense.MINIMISE
@@ -311,14 +303,6 @@ class ADMMRun(Run[SearchResult]):
 
     Parameters
     ----------
-    options
-        The thresholds, and when to stop.
-    kind, model
-        The model that the sites fit.
-    course
-        Computes the common parameters from the sums.
-    ask
-        Asks the sites for one step.
     rounds
         Maximum number of rounds, after the first, which counts rows.
     """

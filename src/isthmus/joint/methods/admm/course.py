@@ -22,11 +22,6 @@ class ADMMCourse:
 
     The coordinator and the sites compute them alike. Nobody can choose them.
 
-    Parameters
-    ----------
-    model, options
-        The model that the sites fit, and the options of the run.
-
     Attributes
     ----------
     step

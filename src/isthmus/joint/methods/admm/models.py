@@ -23,8 +23,6 @@ class ConsensusModel(ABC):
     ----------
     schema
         The variables; those that the model is not for are refused.
-    options
-        The options of the run.
     """
 
     def __init__(self, schema: Schema, options: ADMMOptions) -> None:

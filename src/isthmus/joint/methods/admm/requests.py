@@ -48,11 +48,6 @@ class StepOfADMM(StepRequest[Matrix]):
 
     Step 0 asks for the number of sites and of rows. Every later step asks for the parameters that a
     site fits near the common ones, which follow from all sums before.
-
-    Attributes
-    ----------
-    given
-        The options of the run.
     """
 
     given: ADMMOptions = ADMMOptions()

@@ -51,10 +51,6 @@ class GrpcSite:
     ----------
     address
         Host and port of the coordinator, for instance ``"example.org:9092"``.
-    credentials
-        Certificates of the site and of the coordinator.
-    study
-        SHA-256 of the study.
     handle
         Returns the answer to a message. It is called by one thread at a time.
     longest

@@ -79,16 +79,10 @@ class GrpcTransport(RemoteTransport):
     ----------
     host, port
         The address to listen on; port 0 is any free one, which `port` tells.
-    credentials
-        Certificates of the coordinator and of the sites.
     study
         SHA-256 of the study. Sites that serve another study are sent away.
     longest
         Length of the longest answer, in bytes.
-    timeouts
-        How long to wait.
-    watch
-        Called when the state of a site changes.
     """
 
     def __init__(

@@ -26,13 +26,7 @@ class BrokenPieceError(Exception):
 
 @final
 class TooLongError(BrokenPieceError):
-    """The other end sends a message that is longer than allowed.
-
-    Parameters
-    ----------
-    number
-        Number of the message.
-    """
+    """The other end sends a message that is longer than allowed."""
 
     def __init__(self, number: bytes, size: int, longest: int) -> None:
         super().__init__(f"a message has {size} bytes; at most {longest} are allowed")
@@ -60,8 +54,6 @@ class Assembler:
 
     Parameters
     ----------
-    longest
-        Length of the longest message, in bytes.
     wanted
         Whether the message of a number is waited for; the pieces of others are dropped.
     """
