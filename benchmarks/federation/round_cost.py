@@ -34,13 +34,14 @@ from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.transport.base import Timeouts
 from isthmus.joint.transport.certificates import Authority, node_key, write_private
-from isthmus.joint.transport.sockets import Service
-from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
+from isthmus.joint.transport.child_process import free_port
 from isthmus.statistics import Schema
 from isthmus_flower.flower_transport import FlowerTransport
 from isthmus_flower.programs import flower_environment, flower_program
+from isthmus_flower.sockets import Service
 from isthmus_flower.superlink import FlowerSuperLink
 from isthmus_flower.supernode import FlowerSuperNode
+from isthmus_flower.supervised_process import SupervisedProcess
 
 SITES, D = 3, 50
 BARE_CLIENT = """

@@ -66,6 +66,19 @@ def count_work(engine: SecretSharingRuntime) -> dict[str, int]:
     return work
 
 
+def traffic(log: Path) -> dict[str, int]:
+    """Return programs, bytes and messages so far, from the link's statistics."""
+    costs = dict.fromkeys(("programs", "sent", "received", "messages"), 0)
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    for line in text.splitlines():
+        _, found, figures = line.partition("Link details: ")
+        if found:
+            words = figures.replace(",", "").split()
+            new = 1, int(words[3]), int(words[6]), int(words[9])
+            costs = {k: v + more for (k, v), more in zip(costs.items(), new, strict=True)}
+    return costs
+
+
 def main() -> None:
     path, rank, first, second, log = sys.argv[1:]
     link = connect_local(int(rank), (int(first), int(second)), message_timeout=600)
@@ -73,10 +86,10 @@ def main() -> None:
     work = count_work(engine)
     for job in json.loads(Path(path).read_text()):
         columns = load(job, engine.rank)
-        before = vars(engine.costs) | work
+        before = traffic(Path(log)) | work
         wall, cpu = time.perf_counter(), time.process_time()
         result = compute(engine, columns, job)
-        costs = {k: v - before[k] for k, v in (vars(engine.costs) | work).items()}
+        costs = {k: v - before[k] for k, v in (traffic(Path(log)) | work).items()}
         costs["seconds"] = time.perf_counter() - wall
         costs["cpu"] = time.process_time() - cpu
         print(json.dumps({"job": job["name"], **result, **costs}), flush=True)

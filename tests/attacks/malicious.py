@@ -32,8 +32,8 @@ from isthmus.joint import (
     SumRequest,
 )
 from isthmus.joint.agreement.identity import Verifier
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.statistics import Schema
 from isthmus.types import Floats
 
@@ -190,7 +190,7 @@ class Attacked:
             opening = RoundRequest(
                 self.round, request.to_bytes(), request.size(grid), request.limbs
             )
-        terms = terms_of(self.study)
+        terms = secure_sums(self.study.protocol).terms(self.study.roster)
         return pack(EnvelopeKind.OPEN, terms, self.round, COORDINATOR, opening.body(), self.boss)
 
     def answer(self, site: str, frame: bytes) -> tuple[EnvelopeKind, Refusal | None]:

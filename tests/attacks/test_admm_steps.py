@@ -124,7 +124,7 @@ class Sites:
         for state, source in zip(self.states, self.sources, strict=True):
             if self.last is not None:
                 state.take(request, self.last)
-            found.append(request.encode(state.answer(request, source), self.grid))
+            found.append(request.encode(state.answer(request, source), source, self.grid))
         return found
 
     def do(self, step: int) -> None:
@@ -187,7 +187,7 @@ def test_a_sum_that_was_refused_is_refused_again() -> None:
     sites.do(0)
     request, state = replace(sites.first, step=2), sites.states[0]
     sites.answers(1)
-    steered = request.encode(np.triu(np.full((3, 3), 1e6), 1), sites.grid)
+    steered = request.encode(np.triu(np.full((3, 3), 1e6), 1), sites.sources[0], sites.grid)
     for _ in range(2):
         state.take(request, steered)
         with pytest.raises(DataError, match="wrong answer"):

@@ -23,9 +23,9 @@ from isthmus.joint.federation.requests.expectation import (
 from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.federation.requests.steps import MethodState
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.secure_sum.envelopes import pack, parse, split_frames
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.sources import ExpectationMaximisation, Frame
 from isthmus.statistics import Schema
 from isthmus.statistics.expectation import RIDGE
@@ -75,7 +75,7 @@ def made_up(world: Attacked, frames: Frames) -> Frames:
     """The coordinator adds something to an answer and signs it with the only key it has."""
     frame = parse(frames[0])
     body = bytes([*frame.body[:-1], frame.body[-1] ^ 1])
-    terms = terms_of(world.study)
+    terms = secure_sums(world.study.protocol).terms(world.study.roster)
     forged = pack(EnvelopeKind.MASKED, terms, frame.round, frame.sender, body, world.boss)
     return [forged, *frames[1:]]
 
@@ -84,7 +84,10 @@ def exchanged(world: Attacked, frames: Frames) -> Frames:
     """A site that colludes signs other numbers, once the sum of the others is known."""
     frame = parse(frames[0])
     body = bytes([*frame.body[:-1], frame.body[-1] ^ 1])
-    terms, key = terms_of(world.study), world.keys[SITES[frame.sender]]
+    terms, key = (
+        secure_sums(world.study.protocol).terms(world.study.roster),
+        world.keys[SITES[frame.sender]],
+    )
     return [pack(frame.kind, terms, frame.round, frame.sender, body, key), *frames[1:]]
 
 
@@ -98,7 +101,10 @@ def other_share(world: Attacked, frames: Frames) -> Frames:
     """A site that colludes signs another share, which would unmask another sum."""
     frame = parse(frames[-1])
     body = bytes([*frame.body[:-4], frame.body[-4] ^ 1, *frame.body[-3:]])
-    terms, key = terms_of(world.study), world.keys[SITES[frame.sender]]
+    terms, key = (
+        secure_sums(world.study.protocol).terms(world.study.roster),
+        world.keys[SITES[frame.sender]],
+    )
     return [*frames[:-1], pack(frame.kind, terms, frame.round, frame.sender, body, key)]
 
 

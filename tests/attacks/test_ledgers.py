@@ -19,7 +19,7 @@ from isthmus.errors import AbortedError, FederationError, LedgerError
 from isthmus.joint import FileLedger, Identity, repair, rotate, verify
 from isthmus.joint.agreement.code import code_hash, dependency_hash
 from isthmus.joint.agreement.protocol_catalogue import known_event
-from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.journal import FolderLock
 from isthmus.joint.records.ledger_entries import remembered_heads
 from isthmus.statistics import Schema
 

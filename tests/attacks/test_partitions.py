@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tests.attacks.malicious import Attacked
 
 from isthmus.joint import AskFeatures, AskMoments, FixedPointEncoding, StatisticRequest
-from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.federation.requests.fixed_point import encode_rows
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, to_ints
 from isthmus.sources import Frame
 from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
@@ -38,7 +38,7 @@ def total(
     for part in parts:
         source = Frame(part, names=NAMES)
         value = request.contribute(source)
-        sums.add(request.integers(value, source, grid))
+        sums.add(request.encode(value, source, grid))
     return sums.total()
 
 
@@ -83,7 +83,7 @@ def test_sums_of_sites_are_the_same_however_the_rows_are_split() -> None:
 
 
 @settings(max_examples=50)
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]), st.integers(1, 40))
+@given(st.encode(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]), st.integers(1, 40))
 def test_the_integers_are_the_exact_sums_of_rounded_values(seed: int, width: float, n: int) -> None:
     """By rational arithmetic: a unit per value, and no other rounding."""
     rng = np.random.default_rng(seed)

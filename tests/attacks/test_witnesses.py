@@ -24,8 +24,8 @@ from isthmus.joint import (
     MemoryJournal,
     verify,
 )
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.results import sign_result
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
 from isthmus.statistics import Schema
 
@@ -141,7 +141,12 @@ def delivered(three: Witnessed, results: dict[str, bytes]) -> dict[str, ResultRo
         result = results[name]
         signature = sign_result(world.boss, world.study.identity, result)
         rounds[name] = ResultRound(
-            terms_of(world.study), world.boss, 1, frozenset({position}), result, signature
+            secure_sums(world.study.protocol).terms(world.study.roster),
+            world.boss,
+            1,
+            frozenset({position}),
+            result,
+            signature,
         )
         rounds[name].receive(world.sites[name].handle(rounds[name].begin()[name]))
     return rounds

@@ -13,7 +13,7 @@ from tests.cli.test_site import drafted, run, table
 from isthmus.cli import ExitCode
 from isthmus.joint import FileJournal, FileLedger, Identity, verify
 from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.journal import FolderLock
 
 __all__ = ["drafted"]
 

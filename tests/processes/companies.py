@@ -20,7 +20,7 @@ from tests.processes.hospitals import COMMAND, environment, run
 
 from isthmus.joint import verify
 from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.transport.supervised_process import free_port
+from isthmus.joint.transport.child_process import free_port
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = {"bank": ("a", "b"), "shop": ("c", "d")}

@@ -40,9 +40,8 @@ from isthmus.joint import (
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.federation.carriers import carrier_named, carrier_names
 from isthmus.joint.secure_sum.limbs import from_bytes
-from isthmus.joint.transport.base import Timeouts, Watcher
-from isthmus.joint.transport.remote import RemoteTransport, ignore
-from isthmus.joint.transport.supervised_process import free_port
+from isthmus.joint.transport.base import RemoteTransport, Timeouts, Watcher, ignore
+from isthmus.joint.transport.child_process import free_port
 from isthmus.sources import Frame
 from isthmus.testing.source import check_moments
 

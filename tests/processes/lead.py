@@ -19,8 +19,7 @@ from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.federation.carriers import carrier_named
 from isthmus.joint.records.journal import Record
-from isthmus.joint.transport.base import Timeouts, Transport
-from isthmus.joint.transport.remote import ignore
+from isthmus.joint.transport.base import Timeouts, Transport, ignore
 
 
 class Deadly(Journal):

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import final
 
-from isthmus.joint.transport.supervised_process import free_port
+from isthmus.joint.transport.child_process import free_port
 
 
 @final

@@ -34,9 +34,9 @@ from isthmus.joint import (
     Transport,
     verify,
 )
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.journal import FileJournal
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.transport.base import PING
 
 FUZZING = 10.0
@@ -165,7 +165,7 @@ def test_a_number_of_four_hundred_digits_does_not_raise_in_a_site_that_serves(
     world.serve("s0")
     question = {"consensus": ["a"], "step": 1, "rows": 100, "weights": [[0.0]], "centre": None}
     data = json.dumps(question | {"rho": 10**400}, separators=(",", ":")).encode()
-    terms = terms_of(world.study)
+    terms = secure_sums(world.study.protocol).terms(world.study.roster)
     for number in range(1, 6):
         body = RoundRequest(number, data, 1, 4).body()
         frame = pack(EnvelopeKind.OPEN, terms, number, COORDINATOR, body, world.boss)
@@ -247,7 +247,12 @@ def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier
     size = request.size(FixedPointEncoding.of(world.study))
     opening = RoundRequest(1, request.to_bytes(), size, request.limbs)
     frame = pack(
-        EnvelopeKind.OPEN, terms_of(world.study), 1, COORDINATOR, opening.body(), world.boss
+        EnvelopeKind.OPEN,
+        secure_sums(world.study.protocol).terms(world.study.roster),
+        1,
+        COORDINATOR,
+        opening.body(),
+        world.boss,
     )
     assert said(world, "s0", frame) is Refusal.REFUSED
     source = federation(world, first=2)

@@ -46,7 +46,7 @@ from isthmus.joint import (
     run_round,
     verify,
 )
-from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.transport.base import PING, SiteState, Timeouts
 from isthmus.sources import Frame
 from isthmus.testing.source import check_moments
@@ -97,7 +97,7 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier
             request.size(FixedPointEncoding.of(study)),
             request.limbs,
         )
-        led = Coordinator(terms_of(study), boss, opening)
+        led = Coordinator(secure_sums(study.protocol).terms(study.roster), boss, opening)
         words = run_round(led, Killer(world, name, stage, after=bool(i % 2)))
         summed = stage > STAGES.index("masked")  # its numbers had arrived
         survivors = [n for n in names if summed or n != name]
@@ -122,7 +122,7 @@ def test_too_few_survivors_reveal_nothing(
         opening = RoundRequest(
             number, request.to_bytes(), request.size(FixedPointEncoding.of(study)), request.limbs
         )
-        led = Coordinator(terms_of(study), world.boss, opening)
+        led = Coordinator(secure_sums(study.protocol).terms(study.roster), world.boss, opening)
         with pytest.raises(AbortedError, match=r"Silent: \['s1'\]") as caught:
             run_round(led, Killer(world, "s1", stage, after=False))
         assert caught.value.silent == ("s1",)
@@ -354,7 +354,7 @@ shift = timedelta(hours=float(sys.argv.pop(1)))
 SiteController.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
 from isthmus.cli import main
 from isthmus.joint import FixedPointEncoding
-from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.secure_sum.protocol import secure_sums
 raise SystemExit(main())
 """
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from isthmus.joint.transport.certificates import own_certificate
-from isthmus.joint.transport.supervised_process import free_port
+from isthmus.joint.transport.child_process import free_port
 
 pytest.importorskip("spu")
 

@@ -20,7 +20,7 @@ from tests.processes.distinguishers import DISTINGUISHERS, correct_guesses
 from tests.processes.recording_proxy import Recording
 
 from isthmus.joint.shares.two_party import address_of
-from isthmus.joint.transport.supervised_process import free_port
+from isthmus.joint.transport.child_process import free_port
 
 pytest.importorskip("spu")
 

@@ -9,8 +9,8 @@ from tests.processes.hospitals import Hospitals
 
 import isthmus as ist
 from isthmus.joint import EnvelopeKind, RoundRequest, verify
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
+from isthmus.joint.secure_sum.protocol import secure_sums
 
 ROUNDS = 6
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
@@ -21,7 +21,7 @@ def test_questions_of_a_megabyte_leave_kilobytes(hospitals: Callable[..., Hospit
     world.serve("s0")
     for number in range(1, 2 * ROUNDS):
         body = RoundRequest(number, bytes(2**20), 1, 4).body()
-        terms = terms_of(world.study)
+        terms = secure_sums(world.study.protocol).terms(world.study.roster)
         frame = pack(EnvelopeKind.OPEN, terms, number, COORDINATOR, body, world.boss)
         answer = world.ask("s0", frame)
         assert answer is not None

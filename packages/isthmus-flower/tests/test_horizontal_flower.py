@@ -20,7 +20,7 @@ from isthmus.errors import FederationError
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.certificates import Authority, node_key
-from isthmus.joint.transport.supervised_process import free_port
+from isthmus.joint.transport.child_process import free_port
 from isthmus_flower.programs import flower_environment, flower_program
 from isthmus_flower.superlink import FlowerSuperLink
 from isthmus_flower.supernode import FlowerSuperNode

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -18,11 +17,12 @@ import pytest
 from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.base import PING, SiteState, Timeouts
 from isthmus.joint.transport.certificates import Authority, node_key
-from isthmus.joint.transport.sockets import Service
-from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
+from isthmus.joint.transport.child_process import free_port
 from isthmus_flower.flower_transport import FlowerTransport
+from isthmus_flower.sockets import Service
 from isthmus_flower.superlink import FlowerSuperLink
 from isthmus_flower.supernode import FlowerSuperNode
+from isthmus_flower.supervised_process import SupervisedProcess
 
 if find_spec("flwr") is None or "ISTHMUS_LONG" not in os.environ:
     pytest.skip("needs Flower, and ISTHMUS_LONG", allow_module_level=True)
@@ -111,10 +111,11 @@ def test_a_site_that_is_not_running_is_silent_and_waited_for(world: World) -> No
 
 def killed(process: SupervisedProcess) -> None:
     """Kill a process and all that it has started."""
-    running = process._process
-    assert isinstance(running, subprocess.Popen)
+    running = process.process
+    assert running is not None
     os.killpg(running.pid, signal.SIGKILL)
-    running.wait(60)
+    while running.code is None:
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("which", ["the node", "the executor", "the link", "the app's executor"])

@@ -109,8 +109,7 @@ def _retired(home: Path) -> list[str]:
 
 def _erased(home: Path, study: str | None) -> list[Path]:
     """Delete what is not needed after a study, or after all, and return what it was."""
-    from isthmus.joint.records.folder_lock import FolderLock
-    from isthmus.joint.records.journal import FileJournal
+    from isthmus.joint.records.journal import FileJournal, FolderLock
     from isthmus.joint.records.private_files import sync_folder
 
     with FolderLock(home, "the deletion of files"):

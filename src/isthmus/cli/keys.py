@@ -70,7 +70,7 @@ def own_keys(home: Path) -> list[bytes] | None:
 
 def rotate(options: argparse.Namespace) -> ExitCode:
     """Replace the key of a site or a party; the old key signs that the new one follows it."""
-    from isthmus.joint.records.folder_lock import FolderLock
+    from isthmus.joint.records.journal import FolderLock
 
     with FolderLock(options.home, "the rotation of the key"):
         return _rotated(options.home, passphrase=options.passphrase)

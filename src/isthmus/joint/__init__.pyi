@@ -42,7 +42,6 @@ from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.journal import (
     FileJournal,
-    FileSlot,
     Journal,
     MemoryJournal,
 )
@@ -64,8 +63,7 @@ from isthmus.joint.secure_sum.release_gate import Leaving, ReleaseGate
 from isthmus.joint.secure_sum.site import Site
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.shares.two_party import TwoParty
-from isthmus.joint.transport.base import InProcess, SiteState, Timeouts, Transport
-from isthmus.joint.transport.remote import RemoteTransport
+from isthmus.joint.transport.base import InProcess, RemoteTransport, SiteState, Timeouts, Transport
 
 __all__ = [
     "ADMM",
@@ -90,7 +88,6 @@ __all__ = [
     "Federation",
     "FileJournal",
     "FileLedger",
-    "FileSlot",
     "FixedPointEncoding",
     "Folder",
     "Identity",

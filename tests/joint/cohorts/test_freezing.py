@@ -29,8 +29,8 @@ from isthmus.joint.cohorts import freezing, row_hashes
 from isthmus.joint.cohorts.candidates import ReleaseCandidates
 from isthmus.joint.cohorts.checks import largest_share
 from isthmus.joint.cohorts.freezing import STEPS, blurred
-from isthmus.joint.federation.requests import row_sums
-from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.federation.requests import fixed_point
+from isthmus.joint.federation.requests.fixed_point import encode_rows
 from isthmus.joint.noise.release import first_rows
 from isthmus.joint.secure_sum.limbs import to_ints
 from isthmus.sources.tables.engines.base import Engine
@@ -337,7 +337,7 @@ def test_integers_of_chosen_columns_do_not_depend_on_the_number_of_steps(
     grid = FixedPointEncoding(Schema.continuous(names), dict.fromkeys(names, (-1.0, 1.0)), 2**20, 3)
     assert AskMoments(names).size(grid) == 6
     at_once = encode_rows(grid, rows[:, [3, 1]])
-    monkeypatch.setattr(row_sums, "NUMBERS", 1)
+    monkeypatch.setattr(fixed_point, "IN_MEMORY", 1)
     assert np.array_equal(encode_rows(grid, rows, [3, 1]), at_once)
 
 

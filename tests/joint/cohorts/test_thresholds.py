@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from isthmus.joint import Policy
 from isthmus.joint.cohorts.candidates import ReleaseCandidates
-from isthmus.joint.cohorts.cells import fewest_in_a_cell
-from isthmus.joint.cohorts.checks import broken_rules, largest_share
+from isthmus.joint.cohorts.checks import broken_rules, fewest_in_a_cell, largest_share
 
 LENIENT = Policy(
     minimum_cohort=1,

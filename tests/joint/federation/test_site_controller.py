@@ -33,8 +33,8 @@ from isthmus.joint import (
 )
 from isthmus.joint.federation.requests.fixed_point import counts_size
 from isthmus.joint.federation.requests.statistics import show_array
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.statistics import CountPlan, Moments, Schema
 from isthmus.testing.source import check_source
 
@@ -324,7 +324,14 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
     four.ledgers["north"] = MemoryLedger()
     federation = four.federation()
     old = RoundRequest(0, b"", 1, 1)
-    frame = pack(EnvelopeKind.OPEN, terms_of(four.study), 0, COORDINATOR, old.body(), four.boss)
+    frame = pack(
+        EnvelopeKind.OPEN,
+        secure_sums(four.study.protocol).terms(four.study.roster),
+        0,
+        COORDINATOR,
+        old.body(),
+        four.boss,
+    )
     for _ in range(300):
         four.sites["north"].handle(frame)
     entries = four.ledgers["north"].entries()
@@ -356,7 +363,14 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
 def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None:
     site = four.controller("north").site()
     opening = RoundRequest(1, request_, 3, 4)
-    frame = pack(EnvelopeKind.OPEN, terms_of(four.study), 1, COORDINATOR, opening.body(), four.boss)
+    frame = pack(
+        EnvelopeKind.OPEN,
+        secure_sums(four.study.protocol).terms(four.study.roster),
+        1,
+        COORDINATOR,
+        opening.body(),
+        four.boss,
+    )
     assert parse(site.handle(frame)).kind is EnvelopeKind.REFUSE
     assert four.why("north")[0] in ("bad_request", "policy")
 

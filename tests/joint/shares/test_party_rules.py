@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from tests.joint.shares.companies import LEVELS, Companies, protocol
 
 from isthmus.errors import AbortedError, RefusedError
-from isthmus.joint import FileSlot, Ledger, MemoryJournal, MemoryLedger
+from isthmus.joint import Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable
@@ -59,7 +58,7 @@ def controller(
         keys[name],
         policy,
         MemoryLedger() if ledger is None else ledger,
-        RunJournal(MemoryJournal(), FileSlot(folder / uuid4().hex)),
+        RunJournal(MemoryJournal()),
         kind.of(study),
     )
     made.bring(PartyTable.read(data, study, name, keys[name], policy.persons))

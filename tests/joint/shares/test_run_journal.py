@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isthmus.errors import AbortedError
-from isthmus.joint import FileJournal, FileSlot, MemoryJournal
+from isthmus.joint import FileJournal, MemoryJournal
 from isthmus.joint.shares.run_journal import NextRun, PastRun, RunJournal, next_run
 
 NEW, DONE = PastRun(), PastRun(1, True, 9, {"x": 1})
@@ -56,7 +56,7 @@ def test_contradictions(own: PastRun, other: PastRun, message: str) -> None:
 def test_a_journal_remembers(tmp_path: Path) -> None:
     def opened() -> tuple[FileJournal, RunJournal]:
         journal = FileJournal(tmp_path / "journal")
-        return journal, RunJournal(journal, FileSlot(tmp_path / "slot"))
+        return journal, RunJournal(journal)
 
     file, journal = opened()
     assert journal.past() == NEW
@@ -80,7 +80,7 @@ def test_a_journal_remembers(tmp_path: Path) -> None:
     file.close()
 
 
-def test_a_run_that_only_the_other_party_began(tmp_path: Path) -> None:
-    journal = RunJournal(MemoryJournal(), FileSlot(tmp_path / "slot"))
+def test_a_run_that_only_the_other_party_began() -> None:
+    journal = RunJournal(MemoryJournal())
     journal.decide(1, "x", 1)
     assert journal.past() == PastRun(1, False, 0, {"x": 1})

@@ -10,8 +10,8 @@ from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
 from isthmus.errors import RefusedError, StudyError
 from isthmus.joint import Federation, Identity, InProcess, Member, Study, request_names
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.request_catalogue import read_request
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.shares.protocol import Holding, IdentifierKind, TwoParties, two_parties
 from isthmus.joint.shares.requests import (
     CrossMoments,
@@ -158,7 +158,7 @@ def test_requests() -> None:
 def test_a_federation_and_two_parties_do_not_mix() -> None:
     study = Companies().study
     with pytest.raises(StudyError, match="secure sums"):
-        terms_of(study)
+        secure_sums(study.protocol).terms(study.roster)
     assert two_parties(study.protocol).other("bank").name == "shop"
     with pytest.raises(Exception, match="another coordinator"):
         Federation(study, [], Identity.generate(), InProcess({}))

@@ -14,8 +14,8 @@ import pytest
 from isthmus.errors import AbortedError, FormatError
 from isthmus.joint.transport import pinned_channel
 from isthmus.joint.transport.certificates import fingerprint, own_certificate
+from isthmus.joint.transport.child_process import free_port
 from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
-from isthmus.joint.transport.supervised_process import free_port
 
 Pair = tuple[PinnedChannel, PinnedChannel]
 

@@ -10,8 +10,8 @@ from typing import final
 from isthmus.joint import Carrier, Folder, RemoteTransport, SiteService, Timeouts
 from isthmus.joint.federation.carriers import port_of
 from isthmus.joint.transport.base import Watcher
-from isthmus.joint.transport.sockets import Service, socket_path
 from isthmus_flower.flower_transport import FlowerTransport
+from isthmus_flower.sockets import Service, socket_path
 from isthmus_flower.superlink import FlowerSuperLink
 from isthmus_flower.supernode import FlowerSuperNode
 

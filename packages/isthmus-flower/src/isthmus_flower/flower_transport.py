@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import final
 
-from isthmus.joint.transport.base import SiteState, Timeouts, Watcher
-from isthmus.joint.transport.remote import RemoteTransport, ignore
+from isthmus.joint.transport.base import RemoteTransport, SiteState, Timeouts, Watcher, ignore
 from isthmus_flower.superlink import FlowerSuperLink
 
 LOOK = 0.5

@@ -16,14 +16,14 @@ from typing import Any, final
 
 from isthmus.errors import FederationError
 from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport.sockets import LENGTH, receive, socket_path
-from isthmus.joint.transport.supervised_process import SupervisedProcess
 from isthmus_flower.programs import (
     APP,
     app_environment,
     flower_environment,
     flower_program,
 )
+from isthmus_flower.sockets import LENGTH, receive, socket_path
+from isthmus_flower.supervised_process import SupervisedProcess
 
 NAME = "isthmus"
 STARTUP = 180.0

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import final
 
 from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
+from isthmus.joint.transport.child_process import free_port
 from isthmus_flower.programs import (
     app_environment,
     flower_environment,
     flower_program,
 )
+from isthmus_flower.supervised_process import SupervisedProcess
 
 CHECK = 0.5
 """Seconds between two checks of the processes."""

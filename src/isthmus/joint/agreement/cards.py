@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.identity import key_bytes, key_text
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.toml import Reader, document, plain
 
 FORMAT = "isthmus-card/1"
 REACHED_BY = ("node", "certificate", "address")
@@ -50,28 +49,17 @@ class Card:
     def read(cls, path: str | os.PathLike[str]) -> Card:
         """Read a file that `write` wrote."""
         top = Reader.parse(Path(path).read_bytes(), "card", FORMAT)
-        name, organisation = top.take("name", str), top.take("organisation", str)
-        key = top.convert("key", key_bytes)
+        member = top.record(Member)
         rest = [top.take(name, str, "") for name in REACHED_BY]
         if not any(rest):
             top.problems.append(f"one of {list(REACHED_BY)} is needed")
         top.finish()
-        assert key is not None
-        return cls(Member(name, organisation, key), *rest)
+        return cls(member(), *rest)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a TOML file."""
-        reached = {name: getattr(self, name) for name in REACHED_BY}
-        text = document(
-            {
-                "format": FORMAT,
-                "name": self.member.name,
-                "organisation": self.member.organisation,
-                "key": key_text(self.member.key),
-                **{name: value for name, value in reached.items() if value},
-            },
-            {},
-        )
+        reached = {name: value for name in REACHED_BY if (value := getattr(self, name))}
+        text = document({"format": FORMAT, **plain(self.member), **reached}, {})
         Path(path).write_text(text, encoding="utf-8")
 
 

@@ -10,9 +10,10 @@ import hashlib
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, final
 
 from isthmus.errors import FormatError, MissingExtraError
+from isthmus.joint.agreement.toml import Text
 from isthmus.joint.records.private_files import write_private
 
 if TYPE_CHECKING:
@@ -261,3 +262,7 @@ def key_bytes(text: str) -> bytes:
             f"{text!r} is not a public key, which is {_PREFIX!r} followed by 64 hexadecimal digits."
         )
     return key
+
+
+Key = Annotated[bytes, Text(key_text, key_bytes)]
+"""A public key, as a field of a document."""

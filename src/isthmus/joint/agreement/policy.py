@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import final
+from typing import Annotated, final
 
 from isthmus.errors import IsthmusError, RefusedError, StudyError
 from isthmus.joint.agreement.identity import key_bytes, key_text
 from isthmus.joint.agreement.persons import NOT_PERSONS, Persons
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, protocol_names, request_names
-from isthmus.joint.agreement.roster import Member, member_entries, take_members
+from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.toml import Least, Reader, Text, document, plain
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.spending import Spending
 from isthmus.plurals import counted
@@ -38,13 +38,37 @@ LARGEST_SHARE = 0.5
 MAXIMUM_DELTA = 1e-6
 """The δ at which the budget of all studies with differential privacy is counted."""
 
+BUDGET = ("only_with_noise", "maximum_epsilon", "maximum_delta", "epsilon_per_study")
+"""Keys that only sites have which take part in studies with differential privacy."""
+
 ROUNDING = 1e-9
 """Relative error of an ε that was computed from a sum of costs."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DataRules:
+    """The rules of a policy that depend on data, which are checked when a cohort is frozen."""
+
+    minimum_cohort: Annotated[int, Least(1)]
+    minimum_cell: Annotated[int, Least(1)]
+    columns_per_row: float = COLUMNS_PER_ROW
+    largest_share: float = LARGEST_SHARE
+    persons: Annotated[Persons, Text(str, Persons)] = Persons()
+
+    def is_weaker_than(self, other: DataRules) -> bool:
+        """Return whether the other rules are stricter, or count persons in another way."""
+        return (
+            self.minimum_cohort < other.minimum_cohort
+            or self.minimum_cell < other.minimum_cell
+            or self.columns_per_row > other.columns_per_row
+            or self.largest_share > other.largest_share
+            or self.persons != other.persons
+        )
+
+
 @final
-@dataclass(frozen=True)
-class Policy:
+@dataclass(frozen=True, kw_only=True)
+class Policy(DataRules):
     """The rules of a site. Where a study asks for more, the site refuses.
 
     Every key is required: what nobody has decided is not allowed.
@@ -99,19 +123,14 @@ class Policy:
         Folder of the policy file. Paths in the policy are relative to it.
     """
 
-    minimum_cohort: int
-    minimum_cell: int
-    minimum_organisations: int
+    minimum_organisations: Annotated[int, Least(1)]
     variables: tuple[str, ...]
     protocols: tuple[str, ...]
     requests: tuple[str, ...]
-    rounds_per_study: int
-    rounds_per_year: int
-    queries_per_year: int
-    stop_file: Path
-    columns_per_row: float = COLUMNS_PER_ROW
-    largest_share: float = LARGEST_SHARE
-    persons: Persons = Persons()
+    rounds_per_study: Annotated[int, Least(0)]
+    rounds_per_year: Annotated[int, Least(0)]
+    queries_per_year: Annotated[int, Least(0)]
+    stop_file: Annotated[Path, Text(str, Path)]
     peers: tuple[Member, ...] | None = None
     revoked: tuple[bytes, ...] = ()
     maximum_epsilon: float = 0.0
@@ -148,6 +167,10 @@ class Policy:
                 f"{least} for the protocols {list(self.protocols)}. With fewer, one organisation "
                 "learns the numbers of another."
             )
+
+    def rules_on_data(self) -> DataRules:
+        """Return the rules that depend on data, for the certificate of a cohort."""
+        return DataRules(**{f.name: getattr(self, f.name) for f in fields(DataRules)})
 
     @property
     def epsilon_limit(self) -> float:
@@ -202,89 +225,40 @@ class Policy:
             The message names all mistakes and all missing keys.
         """
         top = Reader.parse(data, "policy", FORMAT)
-        protocols = top.strings("protocols", protocol_names())
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
-        requests = top.strings("requests", known)
-        numbers = {
-            key: top.integer(key, minimum)
-            for key, minimum in (
-                ("minimum_cohort", 1),
-                ("minimum_cell", 1),
-                ("minimum_organisations", 1),
-                ("rounds_per_study", 0),
-                ("rounds_per_year", 0),
-                ("queries_per_year", 0),
-            )
-        }
-        columns_per_row = top.take("columns_per_row", float)
-        largest_share = top.take("largest_share", float)
-        persons = top.convert("persons", Persons)
-        maximum_epsilon = top.take("maximum_epsilon", float, 0.0)
-        maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
-        only_with_noise = top.take("only_with_noise", bool, default=False)
-        epsilon_per_study = top.take("epsilon_per_study", float, math.inf)
-        revoked = read_revoked(top)
-        peers = None if top.is_text("peers", ANY) else take_members(top, "peers", empty=True)
-        variables = top.strings("variables")
-        stop_file = top.take("stop_file", str)
-        if not stop_file:
-            top.problems.append("stop_file must name a file")
-        top.finish()
-        assert persons is not None
-        return cls(
-            **numbers,
-            columns_per_row=columns_per_row,
-            largest_share=largest_share,
-            persons=persons,
-            peers=peers,
-            revoked=revoked,
-            maximum_epsilon=maximum_epsilon,
-            maximum_delta=maximum_delta,
-            only_with_noise=only_with_noise,
-            epsilon_per_study=epsilon_per_study,
-            variables=variables,
-            protocols=protocols,
-            requests=requests,
-            stop_file=Path(stop_file),
+        make = top.record(
+            cls,
+            optional=BUDGET,
+            protocols=top.strings("protocols", protocol_names()),
+            requests=top.strings("requests", known),
+            revoked=read_revoked(top),
+            peers=None
+            if top.is_text("peers", ANY)
+            else tuple(top.records("peers", Member, empty=True)),
             folder=folder,
         )
+        top.finish()
+        return make()
 
     def to_toml(self) -> str:
         """Return the text of the policy file."""
         return document(
             {
                 "format": FORMAT,
-                "minimum_cohort": self.minimum_cohort,
-                "minimum_cell": self.minimum_cell,
-                "minimum_organisations": self.minimum_organisations,
-                "columns_per_row": self.columns_per_row,
-                "largest_share": self.largest_share,
-                "persons": str(self.persons),
-                "variables": list(self.variables),
-                "protocols": list(self.protocols),
-                "requests": list(self.requests),
-                "rounds_per_study": self.rounds_per_study,
-                "rounds_per_year": self.rounds_per_year,
-                "queries_per_year": self.queries_per_year,
-                "stop_file": str(self.stop_file),
+                **plain(self, without=(*BUDGET, "revoked", "peers", "folder")),
                 **self._budget(),
                 "revoked": [key_text(key) for key in self.revoked],
                 **({} if self.peers else {"peers": ANY if self.peers is None else []}),
             },
-            {"peers": member_entries(self.peers or ())},
+            {"peers": [plain(m) for m in self.peers or ()]},
         )
 
     def _budget(self) -> dict[str, object]:
         """Return the keys on differential privacy, which only sites that take part in it have."""
         if self.maximum_epsilon == 0 and not self.only_with_noise:
             return {}
-        single = self.epsilon_per_study
-        return {
-            "only_with_noise": self.only_with_noise,
-            "maximum_epsilon": float(self.maximum_epsilon),
-            "maximum_delta": float(self.maximum_delta),
-            **({"epsilon_per_study": float(single)} if math.isfinite(single) else {}),
-        }
+        others = [f.name for f in fields(self) if f.name not in BUDGET]
+        return {name: value for name, value in plain(self, others).items() if value < math.inf}
 
     def violations(self, study: Study, spent: Spending | None = None) -> list[str]:
         """Return a phrase for each rule that a study breaks, after what was `spent` on noise."""

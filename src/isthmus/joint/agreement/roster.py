@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.identity import KEY, key_bytes, key_text
-from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.agreement.identity import KEY, Key
 
 
 @final
@@ -30,7 +28,7 @@ class Member:
 
     name: str
     organisation: str
-    key: bytes
+    key: Key
 
 
 @final
@@ -99,22 +97,3 @@ class Roster:
     def everyone(self) -> frozenset[int]:
         """The positions of all parties."""
         return frozenset(range(len(self.members)))
-
-
-def take_members(top: Reader, key: str, *, empty: bool = False) -> tuple[Member, ...]:
-    """Take a list of parties of a document, which may be empty if that is allowed."""
-    found = []
-    for entry in top.tables(key, empty=empty):
-        name, organisation = entry.take("name", str), entry.take("organisation", str)
-        public = entry.convert("key", key_bytes)
-        entry.reject_other_keys()
-        if public is not None:
-            found.append(Member(name, organisation, public))
-    return tuple(found)
-
-
-def member_entries(members: Iterable[Member]) -> list[dict[str, object]]:
-    """Return a list of parties for a document."""
-    return [
-        {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)} for m in members
-    ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from isthmus.joint.agreement.identity import digest, key_bytes, key_text
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.identity import Key, digest
+from isthmus.joint.agreement.toml import Hex, Reader, document, plain
 
 FORMAT = "isthmus-signatures/1"
 AUTHOR = "author"
@@ -31,8 +31,8 @@ class Signature:
     """
 
     role: str
-    key: bytes
-    value: bytes
+    key: Key
+    value: Hex
 
 
 def signed_bytes(study: bytes, role: str) -> bytes:
@@ -42,22 +42,13 @@ def signed_bytes(study: bytes, role: str) -> bytes:
 
 def write_signatures(path: str | os.PathLike[str], signatures: Iterable[Signature]) -> None:
     """Write signatures to a file beside the study."""
-    entries: list[dict[str, object]] = [
-        {"role": s.role, "key": key_text(s.key), "value": s.value.hex()} for s in signatures
-    ]
-    text = document({"format": FORMAT}, {"signatures": entries})
+    text = document({"format": FORMAT}, {"signatures": [plain(s) for s in signatures]})
     Path(path).write_text(text, encoding="utf-8")
 
 
 def read_signatures(path: str | os.PathLike[str]) -> list[Signature]:
     """Read a file that `write_signatures` wrote."""
     top = Reader.parse(Path(path).read_bytes(), "file of signatures", FORMAT)
-    signatures = []
-    for entry in top.tables("signatures"):
-        role = entry.take("role", str)
-        key, value = entry.convert("key", key_bytes), entry.convert("value", bytes.fromhex)
-        entry.reject_other_keys()
-        if key is not None and value is not None:
-            signatures.append(Signature(role, key, value))
+    signatures = top.records("signatures", Signature)
     top.finish()
     return signatures

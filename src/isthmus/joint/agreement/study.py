@@ -17,9 +17,9 @@ from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_
 from isthmus.joint.agreement.lookalikes import name_problems
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, request_names
-from isthmus.joint.agreement.roster import Member, Roster, member_entries, take_members
+from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.toml import Reader, document, plain
 from isthmus.joint.agreement.variables import (
     Resolutions,
     resolution_problems,
@@ -142,7 +142,7 @@ class Study:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
         code, privacy = top.strings("code"), DifferentialPrivacy.take(top)
         schema, bounds, resolutions = take_variables(top)
-        members = take_members(top, "sites")
+        members = tuple(top.records("sites", Member))
         names = [m.name for m in members if m.name in ("", AUTHOR)]
         top.problems += [f"a site cannot be named {name!r}" for name in names]
         top.finish()
@@ -226,8 +226,8 @@ class Study:
             tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
         blurred = protocol.results_add_up and privacy is None
         fitted = resolutions_of(bounds, resolutions) if blurred else None
-        variables = variable_entries(schema, bounds, fitted)
-        text = document(keys, {"variables": variables, "sites": member_entries(members)}, tables)
+        variables, sites = variable_entries(schema, bounds, fitted), [plain(m) for m in members]
+        text = document(keys, {"variables": variables, "sites": sites}, tables)
         return cls.parse(text.encode())
 
     def write(self, path: str | os.PathLike[str]) -> None:

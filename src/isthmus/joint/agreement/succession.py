@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.identity import Identity, Verifier, digest, key_bytes, key_text
+from isthmus.joint.agreement.identity import Identity, Key, Verifier, digest, key_text
 from isthmus.joint.agreement.policy import Policy
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.toml import Hex, Reader, document, plain
 
 FORMAT = "isthmus-succession/1"
 
@@ -20,9 +20,9 @@ FORMAT = "isthmus-succession/1"
 class Succession:
     """The statement of an old key that a new one replaces it."""
 
-    old: bytes
-    new: bytes
-    value: bytes
+    old: Key
+    new: Key
+    value: Hex
 
     @classmethod
     def sign(cls, old: Identity, new: Identity) -> Succession:
@@ -33,20 +33,16 @@ class Succession:
     def read(cls, path: str | os.PathLike[str]) -> Succession:
         """Read a file that `write` wrote, and check the signature."""
         top = Reader.parse(Path(path).read_bytes(), "succession", FORMAT)
-        old, new = top.convert("old", key_bytes), top.convert("new", key_bytes)
-        value = top.convert("value", bytes.fromhex)
+        make = top.record(cls)
         top.finish()
-        assert old is not None
-        assert new is not None
-        assert value is not None
-        if not Verifier().verify(old, value, _signed(old, new)):
+        read = make()
+        if not Verifier().verify(read.old, read.value, _signed(read.old, read.new)):
             raise StudyError(f"The succession {path} is not signed by the key that it replaces.")
-        return cls(old, new, value)
+        return read
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a TOML file."""
-        keys = {"old": key_text(self.old), "new": key_text(self.new), "value": self.value.hex()}
-        text = document({"format": FORMAT, **keys}, {})
+        text = document({"format": FORMAT, **plain(self)}, {})
         Path(path).write_text(text, encoding="utf-8")
 
     def accept(self, policy: Policy) -> Policy:

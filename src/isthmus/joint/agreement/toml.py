@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import Field, dataclass, fields, is_dataclass
 from datetime import datetime
-from typing import Any, TypeVar, final
+from typing import Annotated, Any, TypeVar, final, get_args, get_origin, get_type_hints
 
 from isthmus.errors import IsthmusError, StudyError
 from isthmus.plurals import a_type
@@ -19,6 +20,27 @@ LARGEST_INTEGER = 10**300
 
 SHOWN = 20
 """An error message lists at most this many problems."""
+
+
+@final
+@dataclass(frozen=True)
+class Text:
+    """Annotates a field of a dataclass: how its value is written as text, and read again."""
+
+    write: Callable[[Any], str]
+    read: Callable[[str], Any]
+
+
+@final
+@dataclass(frozen=True)
+class Least:
+    """Annotates a field of a dataclass: the smallest integer that a document may state."""
+
+    minimum: int
+
+
+Hex = Annotated[bytes, Text(bytes.hex, bytes.fromhex)]
+"""Bytes that are written as hexadecimal digits."""
 
 
 @final
@@ -113,6 +135,10 @@ class Reader:
         value: dict[str, Any] = self.take(key, dict)
         return Reader(value, self._document, f"{self._path}{key}.", self.problems)
 
+    def has(self, key: str) -> bool:
+        """Return whether a key is there that was not taken yet."""
+        return key in self._table
+
     def is_text(self, key: str, text: str) -> bool:
         """Return whether a key has this text, and take it if so."""
         same = self._table.get(key) == text
@@ -148,6 +174,54 @@ class Reader:
         except (IsthmusError, TypeError, ValueError, AttributeError, OverflowError) as error:
             self.problems.append(f"{self._path}{key}: {error}")
             return None
+
+    def record(
+        self,
+        kind: type[T],
+        *,
+        optional: Container[str] = (),
+        without: Container[str] = (),
+        **known: Any,
+    ) -> Callable[[], T]:
+        """Take one key per field of a dataclass, and return a function that makes the object.
+
+        Call it after `finish`, when there is no problem. Of the fields, `optional` ones have their
+        defaults, and those of `without` are `known` or left to their defaults.
+        """
+        hints, own = get_type_hints(kind, include_extras=True), fields(kind)  # type: ignore[arg-type]
+        given = {
+            f.name: self._field(f, hints[f.name], is_optional=f.name in optional)
+            for f in own
+            if f.name not in without and f.name not in known
+        }
+        return lambda: kind(**given, **known)
+
+    def _field(self, field: Field[Any], hint: Any, *, is_optional: bool) -> Any:
+        """Take the value of a field, as its type says."""
+        name = field.name
+        if is_optional and name not in self._table:
+            return field.default
+        form = next(iter(getattr(hint, "__metadata__", ())), None)
+        if isinstance(form, Least):
+            return self.integer(name, form.minimum)
+        if isinstance(form, Text):
+            value = self.convert(name, form.read)
+            return field.default if value is None else value  # after a problem
+        if get_origin(hint) is tuple:
+            kind = get_args(hint)[0]
+            return tuple(self.records(name, kind)) if is_dataclass(kind) else self.strings(name)
+        return self.take(name, hint)
+
+    def records(self, key: str, kind: type[T], *, empty: bool = False) -> list[T]:
+        """Take a list of tables, one per object; of those without problems."""
+        found = []
+        for entry in self.tables(key, empty=empty):
+            before = len(self.problems)
+            make = entry.record(kind)
+            entry.reject_other_keys()
+            if len(self.problems) == before:
+                found.append(make())
+        return found
 
     def reject_other_keys(self) -> None:
         """Report every key that was not taken."""
@@ -185,6 +259,21 @@ def to_toml(value: object) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{_key(k)} = {to_toml(v)}" for k, v in value.items()) + " }"
     raise StudyError(f"A value of type {type(value).__name__} cannot be written to a file.")
+
+
+def plain(value: Any, without: Container[str] = ()) -> dict[str, Any]:
+    """Return the fields of a dataclass as `Reader.record` reads them."""
+    hints = get_type_hints(type(value), include_extras=True)
+    found = {}
+    for name in (f.name for f in fields(value) if f.name not in without):
+        form = next(iter(getattr(hints[name], "__metadata__", ())), None)
+        own = getattr(value, name)
+        if isinstance(form, Text):
+            own = form.write(own)
+        elif isinstance(own, tuple):
+            own = [plain(item) if is_dataclass(item) else item for item in own]
+        found[name] = float(own) if hints[name] is float else own
+    return found
 
 
 Table = Mapping[str, object]

@@ -10,8 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from isthmus.errors import RefusedError
-from isthmus.joint.agreement.persons import Persons
-from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.policy import DataRules, Policy
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import Variables
 from isthmus.joint.cohorts.candidates import candidates_of, has_patterns
@@ -29,45 +28,6 @@ from isthmus.types import Floats, Integers
 
 SIMULATED = "simulated"
 """Identity of a cohort that nobody froze."""
-
-
-@final
-@dataclass(frozen=True)
-class Certificate:
-    """What was checked when a cohort was frozen, and when it was opened for further studies.
-
-    Attributes
-    ----------
-    minimum_cohort, minimum_cell, columns_per_row, largest_share, persons
-        The rules of the policy that the cohort has passed.
-    """
-
-    minimum_cohort: int
-    minimum_cell: int
-    columns_per_row: float
-    largest_share: float
-    persons: Persons
-
-    @classmethod
-    def of(cls, policy: Policy) -> Certificate:
-        """Return the certificate of a check by this policy."""
-        return cls(
-            policy.minimum_cohort,
-            policy.minimum_cell,
-            policy.columns_per_row,
-            policy.largest_share,
-            policy.persons,
-        )
-
-    def is_weaker_than(self, policy: Policy) -> bool:
-        """Return whether the policy has become stricter since the check."""
-        return (
-            self.minimum_cohort < policy.minimum_cohort
-            or self.minimum_cell < policy.minimum_cell
-            or self.columns_per_row > policy.columns_per_row
-            or self.largest_share > policy.largest_share
-            or self.persons != policy.persons
-        )
 
 
 class RowsOfStudy(NamedTuple):
@@ -120,7 +80,7 @@ class Cohort:
     roster: frozenset[bytes]
     values: Floats | None
     persons: Words | None
-    certificate: Certificate | None
+    certificate: DataRules | None
     studies: tuple[Study, ...]
     frozen: FrozenRows | None = None
     _source: Source | None = field(default=None, repr=False)
@@ -182,7 +142,7 @@ class Cohort:
             frozenset(m.key for m in study.members),
             values,
             owners,
-            Certificate.of(policy) if exact else None,
+            policy.rules_on_data() if exact else None,
             (),
             frozen._replace(values=values, persons=owners),
         )
@@ -267,7 +227,7 @@ class Cohort:
                 f"This site cannot take part in {study.title!r}: {'; '.join(broken)}. The rows "
                 "were not used."
             )
-        return replace(self, studies=studies, certificate=Certificate.of(policy))
+        return replace(self, studies=studies, certificate=policy.rules_on_data())
 
     def violations(self, policy: Policy, studies: tuple[Study, ...] | None = None) -> list[str]:
         """Return a phrase for each rule on data that these rows break, by default for its studies.

@@ -11,22 +11,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, RefusedError
 from isthmus.joint.agreement.persons import Persons
-from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.policy import DataRules, Policy
 from isthmus.joint.agreement.protocol_catalogue import known_event
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus.joint.agreement.toml import Least, Reader, document, plain
 from isthmus.joint.agreement.variables import Variables
-from isthmus.joint.cohorts.cohort import Certificate, Cohort
+from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.cohorts.row_hashes import Words
 from isthmus.joint.cohorts.successor import successor
-from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.journal import FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.private_files import replace_private, sync_folder
 from isthmus.plurals import counted
@@ -61,73 +61,31 @@ class CohortRecord:
     name: str
     identity: str
     frozen: datetime
-    rows: int
-    persons: int
+    rows: Annotated[int, Least(0)]
+    persons: Annotated[int, Least(0)]
     retired: bool
     checksum: str
-    certificate: Certificate | None
     studies: tuple[str, ...]
     follows_sent: bool = False
+    certificate: DataRules | None = None
 
     @classmethod
     def read(cls, folder: Path) -> CohortRecord:
         """Read the file in the folder of a cohort."""
         top = Reader.parse((folder / "cohort.toml").read_bytes(), "cohort", FORMAT)
-        given = top.optional("checked")
-        certificate = None if given is None else _read_certificate(given, top)
-        record = cls(
-            folder.name,
-            top.take("identity", str),
-            top.take("frozen", datetime),
-            top.integer("rows", 0),
-            top.integer("persons", 0),
-            top.take("retired", bool),
-            top.take("checksum", str),
-            certificate,
-            top.strings("studies"),
-            top.take("follows_sent", bool),
-        )
+        section = top.table("checked") if top.has("checked") else None
+        rules = None if section is None else section.record(DataRules)
+        if section is not None:
+            section.reject_other_keys()
+        make = top.record(cls, without=("certificate",), name=folder.name)
         top.finish()
-        return record
+        return replace(make(), certificate=None if rules is None else rules())
 
     def write(self, folder: Path) -> None:
         """Write the file in one step."""
-        keys = {
-            "format": FORMAT,
-            "identity": self.identity,
-            "frozen": self.frozen,
-            "rows": self.rows,
-            "persons": self.persons,
-            "retired": self.retired,
-            "checksum": self.checksum,
-            "studies": list(self.studies),
-            "follows_sent": self.follows_sent,
-        }
-        checked = {}
-        if self.certificate is not None:
-            checked = {
-                "checked": {
-                    "minimum_cohort": self.certificate.minimum_cohort,
-                    "minimum_cell": self.certificate.minimum_cell,
-                    "columns_per_row": float(self.certificate.columns_per_row),
-                    "largest_share": float(self.certificate.largest_share),
-                    "persons": str(self.certificate.persons),
-                }
-            }
+        keys = {"format": FORMAT, **plain(self, without=("name", "certificate"))}
+        checked = {} if self.certificate is None else {"checked": plain(self.certificate)}
         replace_private(folder / "cohort.toml", document(keys, {}, checked).encode())
-
-
-def _read_certificate(given: Any, top: Reader) -> Certificate:
-    section = Reader(given, "cohort", "checked.", top.problems)
-    certificate = Certificate(
-        section.integer("minimum_cohort", 1),
-        section.integer("minimum_cell", 1),
-        section.take("columns_per_row", float),
-        section.take("largest_share", float),
-        section.convert("persons", Persons) or Persons(),
-    )
-    section.reject_other_keys()
-    return certificate
 
 
 @final

@@ -19,9 +19,8 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.secure_sum.envelopes import LARGEST, size_of
 from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.transport.base import Timeouts, Watcher
+from isthmus.joint.transport.base import RemoteTransport, Timeouts, Watcher
 from isthmus.joint.transport.certificates import node_key_pem
-from isthmus.joint.transport.remote import RemoteTransport
 
 GROUP = "isthmus.carriers"
 """Entry points of other carriers: the name of each, and its class."""

@@ -12,12 +12,12 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import StepRequest
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.journal import Journal, MemoryJournal, Record
 from isthmus.joint.records.results import sign_result
 from isthmus.joint.secure_sum.coordinator import Coordinator, run_round
 from isthmus.joint.secure_sum.envelopes import RoundRequest
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
 from isthmus.joint.transport.base import Transport, drive
 
@@ -62,7 +62,7 @@ class RoundScheduler:
         first_round: int = 1,
     ) -> None:
         self._study = study
-        self._terms = terms_of(study)
+        self._terms = secure_sums(study.protocol).terms(study.roster)
         self._grid = FixedPointEncoding.of(study)
         self._identity = identity
         self._transport = transport

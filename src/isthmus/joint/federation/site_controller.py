@@ -27,7 +27,6 @@ from isthmus.joint.federation.received_results import ReceivedResults, refusing
 from isthmus.joint.federation.requests.base import StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import StepRequest
-from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.noise.answers import NoisyAnswers
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.journal import Journal
@@ -45,6 +44,7 @@ from isthmus.joint.secure_sum.envelopes import (
     size_of,
 )
 from isthmus.joint.secure_sum.limbs import LimbArray
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.release_gate import Leaving, ReleaseGate
 from isthmus.joint.secure_sum.site import Site
 
@@ -174,7 +174,7 @@ class SiteController(ReleaseGate):
         self._results = ReceivedResults(study, self._writer, self._rules.require_running, folder)
         self._require_cohort()
         self._rows = cohort.rows_of(study)
-        self._terms = terms_of(study)
+        self._terms = secure_sums(study.protocol).terms(study.roster)
         self._verifier = Verifier()
         self._memory = MethodMemory(self._terms, self._grid, self._verifier)
         self._rules.require_open()
@@ -228,7 +228,7 @@ class SiteController(ReleaseGate):
                 )
             if self._noisy is not None:
                 return value, np.zeros((0, request.limbs), dtype=np.uint32)
-            return value, request.integers(value, source, self._grid)
+            return value, request.encode(value, source, self._grid)
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type

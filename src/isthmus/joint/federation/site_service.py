@@ -14,8 +14,7 @@ from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.site_controller import SiteController
-from isthmus.joint.records.folder_lock import FolderLock
-from isthmus.joint.records.journal import FileJournal
+from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.secure_sum.envelopes import LARGEST, BrokenEnvelopeError, Refusal, size_of

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, final
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
-from isthmus.joint.shares.secret_choice import choose
-from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores
+from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores, choose
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime

@@ -14,8 +14,7 @@ from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.joint.methods.private_k2 import checked_order
 from isthmus.joint.shares.columns import Columns
-from isthmus.joint.shares.secret_choice import choose
-from isthmus.joint.shares.secret_scores import CountScore, SecretScores
+from isthmus.joint.shares.secret_scores import CountScore, SecretScores, choose
 from isthmus.joint.shares.secret_tables import Members
 
 if TYPE_CHECKING:

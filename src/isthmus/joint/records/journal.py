@@ -1,4 +1,4 @@
-"""State that survives a crash: the slot of a party, and the journal of a coordinator or a site.
+"""State that survives a crash: the journal of a coordinator, a site or a party; folder locks.
 
 The ledger records what left a site; the journal records where to resume. Both are synchronised to
 disk before anything is sent.
@@ -9,51 +9,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, Self, TypeAlias, final
 
-from isthmus.errors import LedgerError
-from isthmus.joint.records.private_files import append_bytes, replace_private, sync_folder, writing
+from isthmus.errors import FederationError, LedgerError
+from isthmus.joint.agreement.lookalikes import printable
+from isthmus.joint.records.private_files import append_bytes, sync_folder, writing
 
 Record: TypeAlias = Mapping[str, Any]
 """Plain data for JSON."""
 
 CHECKSUM = 64
 """Length of the checksum before each line, in hexadecimal digits."""
-
-
-@final
-class FileSlot:
-    """Holds one value in a file that only its owner can read, replaced completely or not at all.
-
-    Parameters
-    ----------
-    path
-        The file. A new value is written to a temporary file first.
-    """
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-
-    def read(self) -> bytes | None:
-        """Return the value, or ``None``; raise `LedgerError` if the file was changed."""
-        if not self._path.exists():
-            return None
-        data = self._path.read_bytes()
-        value = data[CHECKSUM:]
-        if data[:CHECKSUM] != _checksum(value):
-            raise LedgerError(
-                f"The file {self._path} was changed. Without it this site cannot continue the "
-                "study: restore the file, or start a new study."
-            )
-        return value
-
-    def write(self, value: bytes) -> None:
-        """Replace the value, or raise `LedgerError` if it cannot be written."""
-        with writing(self._path):
-            replace_private(self._path, _checksum(value) + value)
 
 
 class Journal(ABC):
@@ -147,3 +118,56 @@ class FileJournal(Journal):
 
 def _checksum(data: bytes) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()
+
+
+LONGEST_NOTE = 300
+"""Maximum number of bytes to read of the note about the holder."""
+
+
+@final
+class FolderLock:
+    """The right to write to the ledger and to the state in a folder, until `close`.
+
+    The operating system releases the lock when the process ends, however it ends.
+
+    Parameters
+    ----------
+    purpose
+        Purpose of the lock, for the message to other processes: "isthmus site join".
+
+    Raises
+    ------
+    FederationError
+        Another process holds the lock. The message says which one.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], purpose: str) -> None:
+        import fcntl  # not available on every system
+
+        path = Path(folder) / "lock"
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._handle, LONGEST_NOTE, 0).decode("utf-8", "replace")
+            os.close(self._handle)
+            raise FederationError(
+                f"Another process uses the folder {folder}: "
+                f"{printable(holder) or 'it has not said which one'}. Wait until it ends, or stop "
+                "it: only one process at a time may write to a ledger."
+            ) from error
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        note = f"process {os.getpid()} on {socket.gethostname()}, {purpose}, since {since}"
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, note.encode()[:LONGEST_NOTE], 0)
+
+    def close(self) -> None:
+        """Release the lock."""
+        os.ftruncate(self._handle, 0)
+        os.close(self._handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -16,7 +16,7 @@ from typing import Any, final
 from isthmus.errors import LedgerError
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.records.events import REPAIRED
-from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.journal import FolderLock
 from isthmus.joint.records.ledger_entries import (
     START,
     Entry,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self, final
+from typing import Annotated, ClassVar, Self, final
 
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Member, Roster
-from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.agreement.toml import Least, Reader, plain
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 from isthmus.joint.secure_sum.terms import (
@@ -61,8 +61,8 @@ class SecureSums(Protocol):
     """
 
     threshold: int = 0
-    organisations: int = FEWEST
-    rows: int = 2**24
+    organisations: Annotated[int, Least(FEWEST)] = FEWEST
+    rows: Annotated[int, Least(1)] = 2**24
     certificates: tuple[str, ...] = ()
     coordinator_certificate: str = ""
 
@@ -81,29 +81,13 @@ class SecureSums(Protocol):
 
     @classmethod
     def read(cls, section: Reader) -> Self:
-        return cls(
-            threshold=section.take("threshold", int, 0),
-            organisations=section.integer("organisations", FEWEST),
-            rows=section.integer("rows", 1),
-            certificates=section.strings("certificates", default=[]),
-            coordinator_certificate=section.take("coordinator_certificate", str, ""),
-        )
+        return section.record(
+            cls, optional=("threshold", "certificates", "coordinator_certificate")
+        )()
 
     def to_dict(self, parties: int) -> dict[str, object]:
-        return {
-            "rows": self.rows,
-            "threshold": self.threshold,
-            "organisations": self.organisations,
-            **self._pins(),
-        }
-
-    def _pins(self) -> dict[str, object]:
-        if not self.certificates:
-            return {}
-        return {
-            "coordinator_certificate": self.coordinator_certificate,
-            "certificates": list(self.certificates),
-        }
+        pins = () if self.certificates else ("certificates", "coordinator_certificate")
+        return plain(self, without=pins)
 
     def fitted(self, members: Sequence[Member]) -> Self:
         return replace(self, threshold=self.threshold or default_threshold(members))

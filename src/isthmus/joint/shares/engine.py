@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,33 +64,6 @@ class RevealedValue:
 
 @final
 @dataclass
-class Costs:
-    """Costs of an engine's programs for this party so far.
-
-    Attributes
-    ----------
-    programs
-        Number of programs.
-    compiled
-        Number of programs that were compiled; others were used again.
-    seconds
-        Time in programs, waiting for the other party included.
-    sent, received
-        Bytes, if the engine was made with a log file.
-    messages
-        Messages sent, if the engine was made with a log file.
-    """
-
-    programs: int = 0
-    compiled: int = 0
-    seconds: float = 0.0
-    sent: int = 0
-    received: int = 0
-    messages: int = 0
-
-
-@final
-@dataclass
 class _Compiled:
     executable: Any
     inputs: list[str]
@@ -107,7 +79,7 @@ class SecretSharingRuntime:
     Parameters
     ----------
     log
-        File for the link's statistics, which `costs` then contains.
+        File for the link's statistics, of every program.
     known
         Values opened in an earlier attempt at the same computation, by their descriptions. It is
         not opened again.
@@ -126,13 +98,10 @@ class SecretSharingRuntime:
 
         jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # noqa: FBT003
         self.rank: int = link.rank
-        self.costs = Costs()
         self.transcript: list[RevealedValue] = []
         self._link = link
         self._witness = witness
-        self._log = log
         self._known = {} if known is None else dict(known)
-        self._read = 0
         self._cache: dict[Any, _Compiled] = {}
         self._names = 0
         _quieten(log)
@@ -157,7 +126,6 @@ class SecretSharingRuntime:
         list of Secret
             Its results, as shares.
         """
-        started = time.perf_counter()
         runtime = self._runtimes[bits]
         compiled = self._compile(program, inputs, bits)
         try:
@@ -169,9 +137,6 @@ class SecretSharingRuntime:
                 runtime.del_var(name)
         except RuntimeError as error:
             raise _stopped(error) from error
-        self.costs.programs += 1
-        self.costs.seconds += time.perf_counter() - started
-        self._count_traffic()
         return results
 
     def open(self, secret: SecretShare, what: str, to: Sequence[int] = BOTH) -> NDArray[Any] | None:
@@ -295,23 +260,7 @@ class SecretSharingRuntime:
             lambda flat: [f"program{self._names}.out{i}" for i in range(len(flat))],
         )
         self._cache[key] = _Compiled(executable, names, list(executable.output_names))
-        self.costs.compiled += 1
         return self._cache[key]
-
-    def _count_traffic(self) -> None:
-        if self._log is None or not self._log.exists():
-            return
-        with self._log.open(encoding="utf-8", errors="replace") as file:
-            file.seek(self._read)
-            text = file.read()
-            self._read = file.tell()
-        for line in text.splitlines():
-            _, found, figures = line.partition("Link details: ")
-            if found:
-                words = figures.replace(",", "").split()
-                self.costs.sent += int(words[3])
-                self.costs.received += int(words[6])
-                self.costs.messages += int(words[9])
 
 
 def _quieten(log: Path | None) -> None:

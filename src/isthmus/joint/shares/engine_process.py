@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -21,14 +22,9 @@ from isthmus.errors import AbortedError, DataError, IsthmusError
 from isthmus.joint.shares.alignment import intersect
 from isthmus.joint.shares.link import LinkOptions, connect, require_spu
 from isthmus.joint.shares.requests import IntersectionSize
-from isthmus.joint.transport.sockets import ask
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
-
-LARGEST = 2**32 - 1
-PATIENCE = 3600.0
-"""Seconds for an answer of the parent, which may itself wait for the other party."""
 
 HASH = 64
 REFUSED = "refused"
@@ -37,17 +33,18 @@ REFUSED = "refused"
 
 @final
 class Parent:
-    """The party's own process, reached by its socket."""
+    """The party's own process, at the other end of a pipe."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, pipe: Connection[Any, Any]) -> None:
+        self._pipe = pipe
 
     def call(self, message: dict[str, Any]) -> bytes:
-        """Send a message and return the answer; the process ends if the parent is gone."""
-        answer = ask(self._path, json.dumps(message).encode(), LARGEST, PATIENCE)
-        if not answer:
-            raise SystemExit(1)
-        return answer
+        """Send a message and return the answer; the process ends if there is none."""
+        try:
+            self._pipe.send_bytes(json.dumps(message).encode())
+            return self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            raise SystemExit(1) from None
 
     def before(self, label: str) -> None:
         """Ask before a value is opened; returns when that is written down and allowed."""
@@ -160,9 +157,9 @@ def aligned(
     return aligned_to_one(link, hashes, knower)
 
 
-def main(path: str, folder: str) -> None:
-    """Run the engine for the parent at this socket."""
-    parent = Parent(Path(path))
+def main(pipe: str, folder: str) -> None:
+    """Run the engine for the parent at the other end of the pipe with this number."""
+    parent = Parent(Connection(int(pipe)))
     os.chdir(folder)  # SPU leaves log files where it runs
     try:
         serve(parent, Path(folder))

@@ -23,8 +23,7 @@ from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
-from isthmus.joint.shares.party_material import constant_columns, material_of
-from isthmus.joint.shares.party_table import PartyTable
+from isthmus.joint.shares.party_table import PartyTable, constant_columns, material_of
 from isthmus.joint.shares.protocol import (
     ALIGNED,
     ALIGNING,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Mapping
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -15,14 +18,119 @@ from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.shares.identifiers import canonical, hashed
-from isthmus.joint.shares.protocol import two_parties
+from isthmus.joint.cohorts.candidates import ReleaseCandidates
+from isthmus.joint.shares.protocol import IdentifierKind, two_parties
+from isthmus.joint.shares.requests import CrossMoments, OwnTables
 from isthmus.plurals import counted
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.sources.tables.persons import persons_in
 from isthmus.statistics import Kind, Schema
 from isthmus.types import Integers
+
+INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+SHOWN = 3
+"""Error messages name at most this many rows, and never an identifier."""
+
+
+def canonical(values: Iterable[Any], kind: IdentifierKind, column: str) -> list[str]:
+    """Return identifiers as text in one form.
+
+    Text is brought into Unicode normal form C. Integers are written in decimal, without leading
+    zeros.
+
+    Raises
+    ------
+    DataError
+        Values are missing, not of this kind, ambiguous or repeated. The message names rows, never
+        an identifier.
+    """
+    given = [_plain(v) for v in values]
+    missing = [i for i, v in enumerate(given) if v is None]
+    if missing:
+        raise MissingValuesError(
+            f"The identifier {column!r} is missing in {_rows(missing)}. Remove these rows."
+        )
+    read = _text if kind is IdentifierKind.TEXT else _integer
+    found = [read(v) for v in given]
+    wrong = [i for i, v in enumerate(found) if v is None]
+    if wrong:
+        raise DataError(f"{column!r} in {_rows(wrong)}: {_REASONS[kind]}")
+    known = [v for v in found if v is not None]
+    _require_distinct(known, column)
+    return known
+
+
+_REASONS = {
+    IdentifierKind.TEXT: (
+        "the study says that identifiers are text. These are not text, are empty, or have spaces "
+        "at an end or control characters. Numbers lose leading zeros when a table is read: keep "
+        "the column as text, and remove spaces."
+    ),
+    IdentifierKind.INTEGER: (
+        "the study says that identifiers are integers. These are not, or are text with leading "
+        "zeros, spaces or signs, which the other party may write in another way. If leading zeros "
+        "matter, draft the study with identifiers that are text."
+    ),
+}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of Python; ``None`` if it is missing."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    missing = value is None or (isinstance(value, float) and value != value)
+    return None if missing else value
+
+
+def _text(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    text = unicodedata.normalize("NFC", value)
+    odd = text != text.strip() or any(unicodedata.category(c) in ("Cc", "Cf", "Cs") for c in text)
+    return None if odd or not text else text
+
+
+def _integer(value: Any) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        return None
+    text = str(value)
+    return text if INTEGER.fullmatch(text) else None
+
+
+def _require_distinct(found: list[str], column: str) -> None:
+    first: dict[str, int] = {}
+    repeated = []
+    for i, value in enumerate(found):
+        if first.setdefault(value, i) != i:
+            repeated += [first[value], i]
+    if repeated:
+        raise DataError(
+            f"Some identifiers in {column!r} occur more than once, for instance in "
+            f"{_rows(sorted(set(repeated)))}. Each person needs exactly one row: combine or remove "
+            "repeated rows. Identifiers that look alike can be equal after Unicode normalisation."
+        )
+
+
+def _rows(positions: list[int]) -> str:
+    shown = ", ".join(str(i + 1) for i in positions[:SHOWN])
+    more = f" and {len(positions) - SHOWN} more" if len(positions) > SHOWN else ""
+    return f"row {shown}" if len(positions) == 1 else f"rows {shown}{more}"
+
+
+def hashed(identifiers: list[str], study: bytes) -> list[str]:
+    """Return a hash of each identifier, so that no temporary file contains identifiers.
+
+    It depends on the study, so that hashes of two studies cannot be compared. It is no secret:
+    whoever knows the study can compute it. Only the private set intersection protects.
+    """
+    start = hashlib.sha256(b"isthmus identifier" + study)
+    hashes = []
+    for value in identifiers:
+        each = start.copy()
+        each.update(value.encode())
+        hashes.append(each.hexdigest())
+    return hashes
 
 
 @final
@@ -90,7 +198,7 @@ class PartyTable:
         )
 
     def fingerprints(self, schema: Schema, rows: NDArray[np.intp], secret: bytes) -> dict[str, str]:
-        """Return a keyed fingerprint of each column: of who has which value, in any order of rows."""
+        """Return a keyed fingerprint of who has which value of each column, in any order."""
         order = rows[np.argsort([self.identifiers[i] for i in rows], kind="stable")]
         people = [self.identifiers[i] for i in order]
         prints = {}
@@ -138,3 +246,53 @@ def _fingerprint(
     made.update("".join(hashes[i] for i in order).encode())
     made.update(np.ascontiguousarray(columns[order]).tobytes())
     return made.hexdigest()
+
+
+def material_of(
+    study: Study, name: str, table: PartyTable, rows: NDArray[np.intp]
+) -> ReleaseCandidates:
+    """Return the most that the requests of a study could release about some rows of a party.
+
+    A network is neither a sum nor a table, so that of its rows only the number of persons matters.
+
+    Parameters
+    ----------
+    rows
+        The positions of the rows that the results are over.
+    """
+    terms = two_parties(study.protocol)
+    persons = None if table.persons is None else table.persons[rows]
+    if persons is not None:
+        persons = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    values = table.columns[rows]
+    more = _cells(study, name) if OwnTables.name in study.requests else 0
+    if CrossMoments.name not in study.requests:
+        return ReleaseCandidates({}, values[:, :0], more_columns=more, persons=persons)
+    columns = {column: values[:, i] for i, column in enumerate(table.names)}
+    more += len(terms.other(name).columns)
+    return ReleaseCandidates(columns, values, more_columns=more, persons=persons)
+
+
+def _cells(study: Study, name: str) -> int:
+    """Return the largest number of cells that the other party can learn, whatever the network."""
+    terms, schema = two_parties(study.protocol), study.schema
+    own = terms.holding(name).columns
+    total = 0
+    for i, variable in enumerate(terms.order):
+        before = terms.order[:i]
+        if variable in own or not set(own).intersection(before) or terms.max_parents < 1:
+            continue
+        sizes = sorted((len(schema[v].levels) for v in before), reverse=True)
+        total += len(schema[variable].levels) * math.prod(sizes[: terms.max_parents])
+    return total
+
+
+def constant_columns(study: Study, table: PartyTable, rows: NDArray[np.intp]) -> list[str]:
+    """Return the names of continuous columns that are constant in these rows."""
+    kinds = [study.schema[name].kind for name in table.names]
+    spread = np.ptp(table.columns[rows], axis=0) if len(rows) else np.zeros(len(kinds))
+    return [
+        name
+        for name, kind, width in zip(table.names, kinds, spread, strict=True)
+        if kind is Kind.CONTINUOUS and width == 0
+    ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Self, TypeVar, final
+from typing import Annotated, ClassVar, Self, final
 
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Roster
-from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.agreement.toml import Least, Reader, Text, plain
 from isthmus.joint.records.events import Event
 from isthmus.options import require_choice
 from isthmus.plurals import counted
@@ -89,13 +89,13 @@ class TwoParties(Protocol):
     parties: tuple[Holding, ...]
     identifier: str
     order: tuple[str, ...]
-    identifier_kind: IdentifierKind = IdentifierKind.TEXT
+    identifier_kind: Annotated[IdentifierKind, Text(str, IdentifierKind)] = IdentifierKind.TEXT
     intersection: str = BOTH
-    minimum_cohort: int = 50
-    max_parents: int = 2
+    minimum_cohort: Annotated[int, Least(FEWEST_PEOPLE)] = 50
+    max_parents: Annotated[int, Least(0)] = 2
     score: str = "K2"
     ess: float = 1.0
-    minimum_cell: int = 5
+    minimum_cell: Annotated[int, Least(1)] = 5
 
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = 2
@@ -110,45 +110,11 @@ class TwoParties(Protocol):
 
     @classmethod
     def read(cls, section: Reader) -> Self:
-        parties = []
-        for entry in section.tables("parties"):
-            name, certificate = entry.take("name", str), entry.take("certificate", str)
-            parties.append(Holding(name, certificate, entry.strings("columns")))
-            entry.reject_other_keys()
-        score = section.take("score", str)
-        if score not in SCORES:
-            section.problems.append(f"protocol.score is {score!r}; it must be one of {SCORES}")
-        return cls(
-            tuple(parties),
-            section.take("identifier", str),
-            section.strings("order"),
-            _choice(section, "identifier_kind", IdentifierKind.TEXT),
-            section.take("intersection", str, BOTH),
-            section.integer("minimum_cohort", FEWEST_PEOPLE),
-            section.integer("max_parents", 0),
-            score,
-            section.take("ess", float, 1.0),
-            section.integer("minimum_cell", 1, 5),
-        )
+        optional = ("identifier_kind", "intersection", "ess", "minimum_cell")
+        return section.record(cls, optional=optional)()
 
     def to_dict(self, parties: int) -> dict[str, object]:
-        plain: dict[str, object] = {
-            "identifier": self.identifier,
-            "identifier_kind": self.identifier_kind.value,
-            "intersection": self.intersection,
-            "minimum_cohort": self.minimum_cohort,
-            "minimum_cell": self.minimum_cell,
-            "order": list(self.order),
-            "max_parents": self.max_parents,
-            "score": self.score,
-        }
-        if self.score == "BDeu":
-            plain["ess"] = float(self.ess)
-        plain["parties"] = [
-            {"name": p.name, "certificate": p.certificate, "columns": list(p.columns)}
-            for p in self.parties
-        ]
-        return plain
+        return plain(self, without=() if self.score == "BDeu" else ("ess",))
 
     def problems(self, roster: Roster) -> list[str]:
         broken = []
@@ -174,6 +140,8 @@ class TwoParties(Protocol):
                 broken.append(f"{party.name!r} has no columns")
         if len({p.certificate for p in self.parties}) != len(self.parties):
             broken.append("both parties have the same certificate")
+        if self.score not in SCORES:
+            broken.append(f"protocol.score is {self.score!r}; it must be one of {SCORES}")
         if not self.ess > 0:
             broken.append(f"ess is {self.ess}; it must be positive")
         return broken
@@ -240,19 +208,6 @@ def two_parties(protocol: Protocol) -> TwoParties:
             f"need {NAME!r}."
         )
     return protocol
-
-
-C = TypeVar("C", bound=StrEnum)
-
-
-def _choice(section: Reader, key: str, default: C) -> C:
-    text = section.take(key, str, default.value)
-    kind = type(default)
-    try:
-        return kind(text)
-    except ValueError:
-        section.problems.append(f"protocol.{key} is {text!r}; it must be one of {list(kind)}")
-        return default
 
 
 def _is_hexadecimal(text: str) -> bool:

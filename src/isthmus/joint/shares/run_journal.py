@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import base64
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError
-from isthmus.joint.records.journal import FileSlot, Journal
+from isthmus.joint.records.journal import Journal
 
 Decisions = dict[str, Any]
 """Each revealed value by the name of the decision, in the order in which they were revealed."""
@@ -59,9 +59,8 @@ class NextRun:
 class RunJournal:
     """The journal of a party's runs in one study."""
 
-    def __init__(self, journal: Journal, slot: FileSlot) -> None:
+    def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._slot = slot
 
     def past(self) -> PastRun:
         """Return the latest run."""
@@ -85,19 +84,16 @@ class RunJournal:
 
     def align(self, number: int, positions: NDArray[np.intp], people: int) -> None:
         """Write how rows are aligned, and how many people are common."""
-        header = json.dumps({"run": number, "rows": people}).encode()
-        self._slot.write(header + b"\n" + positions.astype("<i8").tobytes())
-        self._journal.append({"run": number, "rows": people})
+        text = base64.b64encode(positions.astype("<i8").tobytes()).decode()
+        self._journal.append({"run": number, "rows": people, "positions": text})
 
     def positions(self, number: int) -> NDArray[np.intp] | None:
         """Return how rows are aligned, if that is known for this run."""
-        data = self._slot.read()
-        if data is None:
-            return None
-        header, _, body = data.partition(b"\n")
-        if json.loads(header)["run"] != number:
-            return None
-        return np.frombuffer(body, dtype="<i8").astype(np.intp)
+        for record in reversed(self._journal.records()):
+            if record["run"] == number and "positions" in record:
+                data = base64.b64decode(record["positions"])
+                return np.frombuffer(data, dtype="<i8").astype(np.intp)
+        return None
 
     def decide(self, number: int, decision: str, value: Any) -> None:
         """Write what was revealed."""

@@ -24,13 +24,11 @@ from isthmus.joint.methods.secret_search import (
     SecretObjective,
     StructureOnly,
 )
-from isthmus.joint.records.folder_lock import FolderLock
-from isthmus.joint.records.journal import FileJournal, FileSlot
+from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.private_files import write_private
 from isthmus.joint.shares.party_controller import PartyController
-from isthmus.joint.shares.party_material import material_of
-from isthmus.joint.shares.party_table import PartyTable
+from isthmus.joint.shares.party_table import PartyTable, material_of
 from isthmus.joint.shares.private_tables import OWN
 from isthmus.joint.shares.protocol import Holding, two_parties
 from isthmus.joint.shares.requests import (
@@ -291,7 +289,7 @@ class TwoParty(Source):
                 self._identity,
                 self._policy,
                 FileLedger(self._home / "ledger.jsonl"),
-                RunJournal(journal, FileSlot(self._state / "alignment")),
+                RunJournal(journal),
                 request,
             )
             run = TwoPartyRun(

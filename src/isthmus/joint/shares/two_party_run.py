@@ -7,9 +7,12 @@ import json
 import os
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import Pipe
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, final
@@ -18,15 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, FederationError, IsthmusError, RefusedError
-from isthmus.joint.shares.engine_process import LARGEST, REFUSED, Inputs
+from isthmus.joint.shares.engine_process import REFUSED, Inputs
 from isthmus.joint.shares.link import LinkOptions
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.private_tables import OWN
 from isthmus.joint.shares.run_journal import NextRun
+from isthmus.joint.transport.child_process import ChildProcess
 from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
-from isthmus.joint.transport.sockets import Service
-from isthmus.joint.transport.supervised_process import SupervisedProcess
 
 ENGINE = (sys.executable, "-m", "isthmus.joint.shares.engine_process")
 GREETING = 30.0
@@ -193,22 +195,23 @@ class TwoPartyRun:
     def _supervise(self, channel: PinnedChannel) -> Generator[str, None, dict[str, Any]]:
         """Start the engine, and wait until it has a result or someone fails."""
         with TemporaryDirectory(prefix="isthmus-") as name:
-            private = Path(name)
-            path = private / "socket"
-            service = Service(path, self._handle, LARGEST)
-            service.start()
-            environment = os.environ | {"TMPDIR": name, "JAX_PLATFORMS": "cpu"}
-            process = SupervisedProcess(
-                [*self._engine, str(path), name], environment, self._folder / "engine.log"
+            ours, theirs = Pipe()
+            process = ChildProcess(
+                [*self._engine, str(theirs.fileno()), name],
+                os.environ | {"TMPDIR": name, "JAX_PLATFORMS": "cpu"},
+                self._folder / "engine.log",
+                [theirs.fileno()],
             )
+            theirs.close()
+            threading.Thread(target=self._answer, args=(ours,), daemon=True).start()
             try:
-                process.ensure_running()
                 while self._outcome is None:
                     if self._failure is not None:
                         raise self._failure
                     channel.check()
                     self._check_connection()
-                    if not process.running and self._outcome is None and self._failure is None:
+                    ended = process.code is not None
+                    if ended and self._outcome is None and self._failure is None:
                         self._failure = self._cause(f"it ended with code {process.code}", "engine")
                     yield self._text
                     time.sleep(0.05)
@@ -216,19 +219,17 @@ class TwoPartyRun:
                 self._compare(channel, self._outcome)
                 return self._outcome
             finally:
-                process.stop(TERMINATION)
-                service.close()
+                process.stop(TERMINATION)  # which closes its end of the pipe
 
-    def _handle(self, data: bytes) -> bytes:
-        """Answer a message of the engine; nothing is answered once something has failed."""
-        ((kind, value),) = json.loads(data).items()
-        if self._failure is not None:
-            return b""
-        try:
-            return self._answers()[kind](value)
-        except IsthmusError as error:
-            self._failure = error
-            return b""
+    def _answer(self, pipe: Any) -> None:
+        """Answer the messages of the engine, until something has failed or the engine ends."""
+        with pipe, suppress(EOFError, OSError):
+            while self._failure is None:
+                ((kind, value),) = json.loads(pipe.recv_bytes()).items()
+                try:
+                    pipe.send_bytes(self._answers()[kind](value))
+                except IsthmusError as error:
+                    self._failure = error
 
     def _answers(self) -> dict[str, Callable[[Any], bytes]]:
         return {

@@ -13,6 +13,7 @@ import queue
 import select
 import socket
 import ssl
+import struct
 import threading
 import time
 from collections.abc import Mapping
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import AbortedError, FormatError
-from isthmus.joint.transport.sockets import LENGTH
 
 Message: TypeAlias = Mapping[str, Any]
+
+LENGTH = struct.Struct("<I")
 
 BEAT = 2.0
 """Seconds between two signs of life."""

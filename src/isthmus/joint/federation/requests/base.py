@@ -37,17 +37,8 @@ class SumRequest(Request, Generic[T]):
         """Return how many numbers the answer has; `DataError` if it does not fit the study."""
 
     @abstractmethod
-    def encode(self, value: T, grid: FixedPointEncoding) -> LimbArray:
-        """Return a site's contribution as integers."""
-
-    def integers(self, value: T, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        """Return a site's contribution as integers that do not depend on the split over sites.
-
-        This default encodes the contribution, and suits requests whose numbers are integers
-        anyway, or are functions of the site's own data.
-        """
-        _ = source
-        return self.encode(value, grid)
+    def encode(self, value: T, source: Source, grid: FixedPointEncoding) -> LimbArray:
+        """Return a site's contribution as integers, from its value or from the rows themselves."""
 
     @abstractmethod
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> T:

@@ -14,9 +14,9 @@ from isthmus.joint.cohorts.freezing import rows_with_holes
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,
+    encode_rows,
     require_count,
 )
-from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64, from_ints, to_ints
@@ -171,7 +171,7 @@ class AskExpectation(StepRequest[Any]):
         pairs = d * (d + 1) // 2
         return (1 + pairs + 2 * d) if self.step == 0 else d + pairs
 
-    def encode(self, value: Any, grid: FixedPointEncoding) -> LimbArray:
+    def encode(self, value: Any, source: Source, grid: FixedPointEncoding) -> LimbArray:
         if self.step == 0:
             return _encode_available(value, grid)
         i, j = np.triu_indices(len(grid.schema))

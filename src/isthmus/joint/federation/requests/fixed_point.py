@@ -1,15 +1,15 @@
 """Statistics as integers on a grid that is finer than any score can notice.
 
-Each site computes its moments in floating point about a shift of its own, near its means. All later
-steps use integer arithmetic: moving the moments to the common shift, adding them under masks, and
-moving the sums to the pooled mean. Therefore nothing is lost to cancellation, however wide the
-bounds of the study are.
+Each value is rounded to a whole number of small units of its own, and the units are added and
+multiplied without any rounding. A sum over sites is therefore a function of the pooled rows alone:
+its last digits say nothing about which site holds which row. The sums are moved to the pooled mean
+in integers, too, so that nothing is lost to cancellation, however wide the bounds are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -23,14 +23,15 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import require_bounds
 from isthmus.joint.secure_sum.limbs import (
     LimbArray,
+    from_digits,
     from_int64,
-    from_ints,
     to_int64,
     to_ints,
 )
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.statistics import CodedRows, CountPlan, Counts, Kind, Moments, Schema
 from isthmus.statistics.blocks import DENSE, planned_sets
+from isthmus.types import Floats
 
 LIMBS = 6
 """Moments are sent as integers of 192 bits."""
@@ -129,35 +130,6 @@ class FixedPointEncoding:
         p = self.schema.width
         return 1 + p + p * (p + 1) // 2
 
-    def encode(self, moments: Moments) -> LimbArray:
-        """Return the moments of one site as integers.
-
-        Raises
-        ------
-        DataError
-            Values lie outside of the bounds of the study. The message contains no value.
-        """
-        if moments.schema != self.schema:
-            raise DataError("The moments do not have the variables of the study.")
-        self.require_rows(moments.n)
-        self._check(moments)
-        n, wide = moments.n, self.fraction + GUARD
-        units = [Fraction(2) ** (wide - int(e)) for e in self.exponents]
-        offset = self._offsets(moments.shift, wide)
-        sums = _objects(
-            round(Fraction(v) * u) for v, u in zip(moments.sums.tolist(), units, strict=True)
-        )
-        i, j = self.pairs
-        scaled = np.ldexp(moments.gram[i, j], 2 * wide - self.exponents[i] - self.exponents[j])
-        gram = _objects(int(v) for v in scaled.tolist())
-        gram = gram + sums[i] * offset[j] + offset[i] * sums[j] + n * (offset[i] * offset[j])
-        numbers = [_rounded(v, GUARD) for v in sums + n * offset]
-        numbers += [_rounded(v, 2 * wide - self.fraction) for v in gram]
-        limit = (n << self.fraction) + (n << (self.fraction - 30))
-        if any(abs(v) > limit for v in numbers):
-            raise self._outside(moments)
-        return from_ints([n, *numbers], LIMBS)
-
     def decode(self, total: LimbArray) -> Moments:
         """Read the moments of all sites, about their pooled mean."""
         n, *rest = to_ints(total)
@@ -228,26 +200,13 @@ class FixedPointEncoding:
 
     def require_inside(self, inside: NDArray[np.bool_]) -> None:
         """Raise `DataError` for columns whose values are not all inside of the bounds."""
-        if not inside.all():
-            raise self._error(~inside)
-
-    def _check(self, moments: Moments) -> None:
-        """Raise `DataError` for values too large to be converted to integers."""
-        room = np.ldexp(4.0 * moments.n, 2 * self.exponents) * (1 + 2**-20)
-        if (moments.gram.diagonal() > room).any():
-            raise self._outside(moments)
-
-    def _outside(self, moments: Moments) -> DataError:
-        away = np.abs(moments.mean() - np.array(self.shift)) > np.ldexp(1.0, self.exponents)
-        wide = moments.covariance().diagonal() > np.ldexp(1.0, 2 * self.exponents)
-        return self._error(away | wide)
-
-    def _error(self, outside: NDArray[np.bool_]) -> DataError:
+        if inside.all():
+            return
         blocks = zip(self.schema.variables, self.schema.blocks, strict=True)
-        named = sorted({v.name for v, (start, stop) in blocks if outside[start:stop].any()})
-        return DataError(
-            f"Values lie outside of the bounds of the study, in {named[:10] or 'some variables'}. "
-            "Correct them at the site, or ask the author of the study for wider bounds."
+        named = [v.name for v, (start, stop) in blocks if not inside[start:stop].all()]
+        raise DataError(
+            f"Values lie outside of the bounds of the study, in {named[:10]}. Correct them at the "
+            "site, or ask the author of the study for wider bounds."
         )
 
 
@@ -262,11 +221,6 @@ def _objects(values: Any) -> Objects:
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
-
-
-def _rounded(value: int, digits: int) -> int:
-    """Round to the nearest integer after dropping binary digits."""
-    return (value + (1 << (digits - 1))) >> digits
 
 
 # --- counts ----------------------------------------------------------------------------------
@@ -349,3 +303,92 @@ def decode_counts(total: LimbArray, schema: Schema, plan: CountPlan) -> Counts:
         tables[positions] = values[at:stop].reshape(shape)
         at = stop
     return Counts(schema, int(values[0]), plan, tables)
+
+
+# --- rows: products of whole numbers in floating point, slice by slice (Ozaki et al. 2012,
+# "Error-free transformations of matrix multiplication"). A slice of a value has so few digits that
+# the sums of products of slices are exact.
+
+DIGITS = 16
+"""Binary digits of a slice."""
+
+ROWS = 2**20
+"""Maximum number of rows per product, whose sums have 2 · `DIGITS` + 21 <= 53 digits."""
+
+IN_MEMORY = 2**22
+"""Approximate number of values in memory at once."""
+
+
+def encode_rows(
+    grid: FixedPointEncoding, rows: Floats, places: Sequence[int] | None = None
+) -> LimbArray:
+    """Return number, sums and products of rows, encoded from the rows themselves.
+
+    Parameters
+    ----------
+    rows
+        One row per row of the data, levels as codes. They may be mapped from a file.
+    places
+        The column of each variable of the grid's schema; all in their order by default.
+
+    Raises
+    ------
+    DataError
+        Values lie outside of the bounds of the study. The message contains no value.
+    """
+    grid.require_rows(len(rows))
+    p, slices = grid.schema.width, grid.fraction // (2 * DIGITS)
+    sums = np.zeros((slices, p), dtype=np.int64)
+    # The products of slices s and t are in the same unit whenever s + t is the same.
+    products = np.zeros((2 * slices - 1, p, p), dtype=np.int64)
+    step = int(np.clip(IN_MEMORY // (slices * max(p, 1)), 1024, ROWS))
+    for start in range(0, len(rows), step):
+        some = np.asarray(rows[start : start + step])
+        values = _units(grid, some if places is None else some[:, list(places)])
+        parts = list(_slices(values, slices))
+        for s, (columns, part) in enumerate(parts):
+            sums[s, columns] += part.sum(axis=0).astype(np.int64)
+            for t, (others, other) in enumerate(parts[s:], start=s):
+                product = (part.T @ other).astype(np.int64)
+                products[s + t][np.ix_(columns, others)] += product
+                if t > s:
+                    products[s + t][np.ix_(others, columns)] += product.T
+    i, j = grid.pairs
+    rest = grid.fraction - DIGITS * slices
+    count = np.array([[len(rows)]])
+    return np.concatenate(
+        [
+            from_digits(count, 0, LIMBS),
+            from_digits(sums[::-1], rest, LIMBS),
+            from_digits(products[::-1, i, j], rest - DIGITS * slices, LIMBS),
+        ]
+    )
+
+
+def _units(grid: FixedPointEncoding, rows: Floats) -> Floats:
+    """Return the columns of the rows, less the common shifts and in units of the bounds."""
+    columns = np.concatenate(list(_columns(grid.schema, rows)), axis=1)
+    values: Floats = np.ldexp(columns - np.array(grid.shift), -grid.exponents)
+    grid.require_inside(np.abs(values).max(axis=0, initial=0.0) <= 1.0)
+    return values
+
+
+def _columns(schema: Schema, rows: Floats) -> Iterator[Floats]:
+    """Yield the columns of each variable, in the order of the schema."""
+    for variable, column in zip(schema.variables, rows.T, strict=True):
+        if variable.kind is Kind.DISCRETE:
+            yield (column[:, None] == np.arange(1, len(variable.levels))).astype(np.float64)
+        else:
+            yield column[:, None]
+            if variable.features is not None:
+                yield variable.features.evaluate(column).T
+
+
+def _slices(values: Floats, number: int) -> Iterator[tuple[np.ndarray, Floats]]:
+    """Yield slices of the digits of values, highest first: columns that are not zero, and them."""
+    for _ in range(number):
+        values = np.ldexp(values, DIGITS)
+        part = np.rint(values)
+        values = values - part
+        columns = np.flatnonzero(part.any(axis=0))
+        yield columns, part[:, columns]

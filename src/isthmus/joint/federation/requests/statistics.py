@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, SchemaError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.stored_rows import StoredRows
+from isthmus.joint.cohorts.freezing import rows_with_holes
 from isthmus.joint.federation.requests.base import StatisticRequest
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
@@ -21,15 +21,14 @@ from isthmus.joint.federation.requests.fixed_point import (
     counts_size,
     decode_counts,
     encode_counts,
+    encode_rows,
     require_plausible_counts,
 )
-from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.noise.interactions import MOST_VARIABLES, PAIRS, TABLES, layout_of
 from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.frame import Frame
-from isthmus.sources.tables.series import Series
+from isthmus.sources.tables.lazy import Lazy
 from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 from isthmus.types import Floats
 
@@ -46,17 +45,13 @@ class _MomentsRequest(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
-    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
-        return self._grid(grid).encode(value)
-
-    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        """Return integers from the rows where they are at hand, else from the moments."""
+    def encode(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
+        """Encode the rows: the sum then does not depend on how they are split over sites."""
         own = self._grid(grid)
-        if isinstance(source, StoredRows | Series) or (
-            isinstance(source, Frame) and not source.has_missing
-        ):
-            return encode_rows(own, source.rows(), source.schema().indices(own.schema.names))
-        return own.encode(value)
+        rows = rows_with_holes(source) if isinstance(source, Lazy) else source.rows()
+        if isinstance(source, Lazy):  # of a simulation, which may drop incomplete rows
+            rows = rows[~np.isnan(rows).any(axis=1)]
+        return encode_rows(own, rows, source.schema().indices(own.schema.names))
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
         return self._grid(grid).decode(total)
@@ -215,7 +210,7 @@ class AskCounts(StatisticRequest[Counts]):
     def contribute(self, source: Source) -> Counts:
         return source.counts(self.plan)
 
-    def encode(self, value: Counts, grid: FixedPointEncoding) -> LimbArray:
+    def encode(self, value: Counts, source: Source, grid: FixedPointEncoding) -> LimbArray:
         return encode_counts(value, grid.rows)
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Counts:

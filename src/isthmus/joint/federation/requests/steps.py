@@ -89,7 +89,7 @@ class StepRequest(SumRequest[T], Generic[T]):
         site = self.begin(source, grid)
         for step in range(self.step):
             earlier = replace(self, step=step)
-            site.take(earlier.encode(site.contribution(), grid))
+            site.take(earlier.encode(site.contribution(), source, grid))
         return site.contribution()
 
     def to_dict(self) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class StepOfADMM(StepRequest[Matrix]):
         schema.require(Kind.CONTINUOUS, "ADMM needs")
         return 2 if self.step == 0 else math.prod(self.model(schema).shape)
 
-    def encode(self, value: Matrix, grid: FixedPointEncoding) -> LimbArray:
+    def encode(self, value: Matrix, source: Source, grid: FixedPointEncoding) -> LimbArray:
         if self.step == 0:
             return from_ints(list(map(int, value.tolist())), LIMBS)
         # Whether a site answers must not depend on its data: large numbers are cut, not refused.

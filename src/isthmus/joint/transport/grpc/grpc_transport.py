@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self, final
 
 from isthmus.errors import FederationError
-from isthmus.joint.transport.base import SiteState, Timeouts, Watcher
+from isthmus.joint.transport.base import RemoteTransport, SiteState, Timeouts, Watcher, ignore
 from isthmus.joint.transport.grpc.credentials import CoordinatorCredentials, grpc_library
 from isthmus.joint.transport.grpc.pieces import (
     ADMITTED,
@@ -26,7 +26,6 @@ from isthmus.joint.transport.grpc.pieces import (
     numbers,
     pieces,
 )
-from isthmus.joint.transport.remote import RemoteTransport, ignore
 
 SPARE_THREADS = 8
 GRACE = 1.0

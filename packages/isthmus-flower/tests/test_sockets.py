@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.joint.transport.base import PING
-from isthmus.joint.transport.sockets import Service, ask, receive
+from isthmus_flower.sockets import Service, ask, receive
 
 
 @pytest.fixture
