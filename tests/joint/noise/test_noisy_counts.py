@@ -24,7 +24,12 @@ from isthmus.joint.noise.counts import (
 from isthmus.joint.noise.dependence import Dependence
 from isthmus.joint.noise.interactions import FINE, PAIRS, TABLES, ContrastLayout, Interactions
 from isthmus.joint.noise.release import NoisyEstimate
-from isthmus.joint.noise.structure import directed, first_skeleton, wanted_tables
+from isthmus.joint.noise.structure import (
+    directed,
+    first_skeleton,
+    last_skeleton,
+    wanted_tables,
+)
 from isthmus.metrics import shd_cpdag
 from isthmus.statistics import CountPlan, Counts, Kind, Schema, Variable
 
@@ -128,6 +133,20 @@ def test_a_path_explains_what_its_ends_share() -> None:
     assert direct > 0
     assert first_skeleton(seen) == {(0, 1), (1, 2)}
     assert wanted_tables(seen, first_skeleton(seen)) == [(0, 1), (0, 1, 2), (1, 2)]
+
+
+def test_two_causes_explain_more_than_each_of_them() -> None:
+    """Effects of the same two causes depend more on each other than on either cause."""
+    rng = np.random.default_rng(4)
+    causes = rng.integers(0, 2, (40_000, 2))
+    both = causes @ [1, 2]
+    effects = [np.where(rng.random(40_000) < 0.95, both, rng.integers(0, 4, 40_000)) for _ in "ab"]
+    tables = combinations(range(4), 3)
+    seen = Dependence(found(np.column_stack([causes, *effects]), tables, 20.0, (2, 2, 4, 4)), 0.01)
+    assert seen.strength(2, (3,))[0] > max(seen.strength(2, (k,))[0] for k in (0, 1))
+    assert seen.strength(2, (3,))[0] < seen.strength(2, (0, 1))[0]
+    every = frozenset(combinations(range(4), 2))
+    assert last_skeleton(seen, every) == {(0, 2), (0, 3), (1, 2), (1, 3)}
 
 
 def test_edges_point_at_a_collider() -> None:

@@ -9,6 +9,7 @@ the other variables, tests here are of sums over the strata, as the noise of rar
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from itertools import combinations
 from typing import final
@@ -48,11 +49,9 @@ class Dependence:
         self.sizes = found.sizes
         self.n = found.n
         self._margins = [self._margin(i) for i in range(len(self.sizes))]
-        self._tables = {
-            p: found.table(p)
-            for p in combinations(range(len(self.sizes)), 2)
-            if p in found.variances
-        }
+        self._pairs = [s for s in found.variances if len(s) == 2]
+        self._tables: dict[Positions, Floats] = {}
+        self._strengths: dict[tuple[int, Positions], tuple[float, float]] = {}
         self._known: dict[tuple[int, int, Positions], tuple[Floats, Floats | float] | None] = {}
 
     def _margin(self, i: int) -> Floats:
@@ -62,9 +61,17 @@ class Dependence:
         count = np.maximum(count, least)
         return np.asarray(count * (self.n / count.sum()))
 
-    def table(self, a: int, b: int) -> Floats:
-        """Return the table of two variables."""
-        return self._tables[a, b] if a < b else self._tables[b, a].T
+    def table(self, *positions: int) -> Floats:
+        """Return the table of two or three variables, with axes in this order."""
+        ascending = tuple(sorted(positions))
+        if ascending not in self._tables:
+            self._tables[ascending] = self._found.table(ascending)
+        return np.transpose(self._tables[ascending], [ascending.index(i) for i in positions])
+
+    def joint(self, *positions: int) -> Floats | None:
+        """Return the table of two or three variables; ``None`` if it is not known."""
+        is_known = tuple(sorted(positions)) in self._found.variances
+        return self.table(*positions) if is_known else None
 
     def noise(self, *positions: int) -> float:
         """Return the variance of the noise in a cell of an interaction."""
@@ -84,19 +91,34 @@ class Dependence:
     @cached_property
     def marginal(self) -> dict[Positions, float]:
         """The test of independence of each pair."""
-        return {p: self._excess(*p, *self._apart(*p)) for p in self._tables}
+        return {p: self._excess(*p, *self._apart(*p)) for p in self._pairs}
 
-    @cached_property
-    def strength(self) -> dict[Positions, tuple[float, float]]:
-        """How strongly each pair depends on each other, and the error of that because of noise."""
-        strength: dict[Positions, tuple[float, float]] = {}
-        for p, table in self._tables.items():
-            expected, noise = self._independent(*p), self.noise(*p)
-            weight = np.maximum(expected, noise**0.5)
-            squares = (table - expected) ** 2 / weight
-            error = 2.0 * float((squares * noise / weight).sum()) ** 0.5
-            strength[p] = float(squares.sum()) / self.n, error / self.n
-        return strength
+    def strength(self, a: int, others: Positions) -> tuple[float, float]:
+        """Return how strongly a variable depends on one or two others, and the error of that.
+
+        Two others count together if the table of the three is known. If not, what each of them
+        tells is added up. What is not known counts as no dependence.
+        """
+        if (a, others) not in self._strengths:
+            table = self.joint(a, *others)
+            if table is not None:
+                strength = self._strength(a, others, table)
+            elif len(others) == 2:
+                (first, e), (second, f) = (self.strength(a, (k,)) for k in others)
+                strength = first + second, math.hypot(e, f)
+            else:
+                strength = 0.0, 0.0
+            self._strengths[a, others] = strength
+        return self._strengths[a, others]
+
+    def _strength(self, a: int, others: Positions, table: Floats) -> tuple[float, float]:
+        rest = self._margins[others[0]] if len(others) == 1 else self.table(*others)
+        expected = np.multiply.outer(self._margins[a], np.maximum(rest, 0.0)) / self.n
+        noise = self.noise(a, *others)
+        weight = np.maximum(expected, noise**0.5)
+        squares = (table - expected) ** 2 / weight
+        error = 2.0 * float((squares * noise / weight).sum()) ** 0.5
+        return float(squares.sum()) / self.n, error / self.n
 
     def given(self, a: int, b: int, others: Positions) -> float | None:
         """Test whether two variables depend on each other only through at most two others.
@@ -142,7 +164,7 @@ class Dependence:
         return self._known[key]
 
     def _computed(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats | float] | None:
-        if any(p not in self._tables for p in combinations(sorted((a, b, *others)), 2)):
+        if any(p not in self._found.variances for p in combinations(sorted((a, b, *others)), 2)):
             return None
         if not others:
             return self._apart(a, b)
@@ -177,7 +199,7 @@ class Dependence:
         return expected, noise
 
     def _through_two(self, a: int, b: int, k: int, m: int) -> tuple[Floats, Floats] | None:
-        first, second = self.three(a, k, m), self.three(b, k, m)
+        first, second = self.joint(a, k, m), self.joint(b, k, m)
         if first is None or second is None:
             return None
         first, second = _shares(first), _shares(second)
@@ -190,16 +212,9 @@ class Dependence:
         )
         return expected, noise
 
-    def three(self, *positions: int) -> Floats | None:
-        """Return the table of three variables, with axes in this order; ``None`` if not known."""
-        ascending = tuple(sorted(positions))
-        if ascending not in self._found.variances:
-            return None
-        return np.transpose(self._found.table(ascending), [ascending.index(i) for i in positions])
-
     def within(self, a: int, b: int, k: int) -> float | None:
         """Test whether two variables depend on each other within the strata of a third."""
-        table = self.three(a, b, k)
+        table = self.joint(a, b, k)
         if table is None:
             return None
         first, second = _shares(self.table(a, k)), _shares(self.table(b, k))
@@ -211,7 +226,7 @@ class Dependence:
     def visible(self) -> float:
         """Return the share of what pairs tell that noise leaves: of the median pair."""
         shares = []
-        for p in self._tables:
+        for p in self._pairs:
             expected = self._independent(*p)
             shares.append(float((expected / (expected + self.noise(*p))).mean()))
         return float(np.median(shares)) if shares else 1.0

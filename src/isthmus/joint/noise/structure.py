@@ -135,19 +135,15 @@ def _explanations(
 
 
 def is_between(seen: Dependence, ends: Positions, others: Positions) -> bool:
-    """Return whether both ends depend more on one of the others than on each other.
+    """Return whether both ends depend more on the others than on each other.
 
-    Dependence gets weaker along a path.
+    Dependence gets weaker along a path. Two others may tell more together than each of them.
     """
-    own, error = seen.strength[ends]
+    own, error = seen.strength(ends[0], ends[1:])
     return all(
-        max(s + TOLERANCE * math.hypot(error, e) for s, e in _strengths(seen, end, others)) > own
-        for end in ends
+        strength + TOLERANCE * math.hypot(error, e) > own
+        for strength, e in (seen.strength(end, others) for end in ends)
     )
-
-
-def _strengths(seen: Dependence, end: int, others: Positions) -> list[tuple[float, float]]:
-    return [seen.strength.get(pair(end, k), (0.0, 0.0)) for k in others]
 
 
 def wanted_tables(seen: Dependence, skeleton: Skeleton) -> list[Positions]:
