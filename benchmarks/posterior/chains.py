@@ -1,7 +1,8 @@
 """Effective samples per CPU second: python benchmarks/posterior/chains.py er20 er50 alarm500.
 
 Reads the data sets of the folder `posterior` in the folder of benchmark data. Differences are those
-of edge probabilities between two of four chains that start from different graphs.
+of edge probabilities between two of four chains that start from different graphs. With `--runs`,
+those between two runs of four chains, which choose their candidate parents separately.
 """
 
 from __future__ import annotations
@@ -19,27 +20,48 @@ import isthmus as ist
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
+def sample(name: str, *, draws: int = 1000, seed: int = 1, **options: int) -> ist.Posterior:
+    """Draw from the posterior of a data set by four chains."""
+    x = np.load(DATA / "posterior" / f"{name}.npz")["X"]
+    discrete = name.startswith("alarm")
+    columns = x.T.astype(int).astype(str) if discrete else x.T
+    sampler = ist.PartitionMCMC(max_parents=4 if discrete else None, jobs=1, **options)
+    return ist.sample(
+        {f"v{i}": column for i, column in enumerate(columns)},
+        score=ist.BDeu(ess=1.0) if discrete else ist.BGe(),
+        sampler=sampler,
+        draws=draws,
+        chains=4,
+        seed=seed,
+    )
+
+
+def compare_runs(names: list[str]) -> None:
+    """Print the differences of two runs of each data set."""
+    print("data  largest, mean difference of two runs  left out, of the weight of the others")
+    for name in names:
+        first, second = (sample(name, seed=seed) for seed in (1, 2))
+        gap = np.abs(first.edge_probabilities() - second.edge_probabilities())
+        left_out = first.details.left_out
+        print(f"{name}  {gap.max():.3f}, {gap.mean():.4f}  {left_out:.3g}", flush=True)
+
+
 def main() -> None:
+    if sys.argv[1] == "--runs":
+        compare_runs(sys.argv[2:])
+    else:
+        measure_chains(sys.argv[1:])
+
+
+def measure_chains(names: list[str]) -> None:
+    """Print effective samples per second of each data set, and differences of chains."""
     print("data  setup s  total s  ESS/s  5 %  with setup  largest, mean difference of two chains")
-    for name in sys.argv[1:]:
-        x = np.load(DATA / "posterior" / f"{name}.npz")["X"]
-        discrete = name.startswith("alarm")
-        columns = x.T.astype(int).astype(str) if discrete else x.T
-        table = {f"v{i}": column for i, column in enumerate(columns)}
-        score = ist.BDeu(ess=1.0) if discrete else ist.BGe()
-        max_parents = 4 if discrete else None
+    for name in names:
         seconds = []
         for draws in (1, 1000):
             start = time.process_time()
             options = {"warm_up": 1, "thin": 1} if draws == 1 else {}
-            posterior = ist.sample(
-                table,
-                score=score,
-                sampler=ist.PartitionMCMC(max_parents=max_parents, jobs=1, **options),
-                draws=draws,
-                chains=4,
-                seed=1,
-            )
+            posterior = sample(name, draws=draws, **options)
             seconds.append(time.process_time() - start)
         ess = np.array(posterior.diagnostics().ess)
         edges = posterior.edges_by_chain()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus import simulate
 from isthmus.errors import ArgumentError, MismatchError, NoDrawsError
 from isthmus.results import Ending
 from isthmus.samplers import Draws, Run, Sampler
@@ -297,3 +298,13 @@ def test_a_duckdb_table_gives_the_same_and_keeps_its_rows(kind: str) -> None:
     # The number of rows, five sums and fifteen products; or the counts of 32 different rows.
     assert sum(entry.size for entry in there.disclosure.entries) < 250
     assert {entry.site for entry in there.disclosure.entries} == {"DuckDB"}
+
+
+def test_chains_that_leave_out_parent_sets_have_not_converged() -> None:
+    """Chains share their tables, so that all of them leave out the same sets, and agree."""
+    data = simulate.linear(simulate.erdos_renyi(8, 14, seed=3), 40, seed=3).data
+    sampler = ist.PartitionMCMC(candidates=1)
+    posterior = ist.sample(data, score=ist.BGe(), sampler=sampler, draws=200, seed=3)
+    assert posterior.details.left_out > 0.05
+    assert posterior.status.ending is Ending.NOT_CONVERGED
+    assert any("compare runs with different seeds" in note for note in posterior.notes)

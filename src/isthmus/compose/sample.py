@@ -223,8 +223,10 @@ def with_notes(posterior: Posterior) -> Posterior:
         notes.append(
             "The sampler probably misses important parent sets. Raise `candidates`, or limit "
             f"`max_parents`: graphs with one such set have about {_share(left_out)} the weight of "
-            "those that can be drawn."
+            "those that can be drawn. All chains leave out the same sets, so their agreement does "
+            "not show this; compare runs with different seeds."
         )
+        doubt = doubt or "important parent sets are probably missing."
     status = posterior.status
     if doubt and status.ending is Ending.CONVERGED:
         message = f"{status.message.removesuffix('.')}, but {doubt}"
