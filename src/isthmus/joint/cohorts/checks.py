@@ -18,19 +18,23 @@ from isthmus.types import Floats, Integers
 def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:
     """Return the smallest number of persons that something released singles out.
 
-    Four kinds of groups are counted, whatever the declared kinds of the variables are:
+    Five kinds of groups are counted, whatever the declared kinds of the variables are:
 
     - the persons in a cell of a table;
     - the persons with a value, where the released sums determine how many have it: ``f`` functions
       of a variable and their products determine the numbers of up to ``2 f + 1`` different values;
     - the persons with a pair of such values of two variables, because products are released;
     - the persons who differ from the most common value of a variable, because the sums about that
-      value are theirs alone.
+      value are theirs alone;
+    - the same within a level of another variable, or among those who differ from the most common
+      value of another variable, because products are released.
 
     Values that were blurred count as one value if they can be the same.
     """
     fewest = [_smallest(*candidates.tables)]
     few: list[tuple[Integers, int]] = []
+    groups: list[NDArray[np.bool_]] = []
+    codings: list[tuple[Integers, NDArray[np.bool_]]] = []
     for name, values in candidates.values.items():
         codes, levels, narrow = _distinct(values, candidates.resolutions.get(name, 0.0))
         if levels < 2:
@@ -42,12 +46,36 @@ def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:
         if is_few:
             fewest.append(_smallest(persons))
             few.append((codes, levels))
+            groups += [codes == k for k in range(levels)]
+        if name in candidates.by_level:
+            continue
+        codings.append((codes, narrow))
         common = int(persons.argmax())
-        if name not in candidates.by_level and narrow[common]:
+        if narrow[common]:
             fewest.append(candidates.count(codes != common))
+            groups += [codes != common] if 2 * persons[common] > candidates.count() else []
+    for name, (low, high) in candidates.windows.items():
+        inside = (candidates.values[name] > low) & (candidates.values[name] < high)
+        codings.append((inside.astype(np.int64), np.ones(2, dtype=np.bool_)))
+        groups += [inside, ~inside]
     if candidates.columns.shape[1]:
         fewest.append(_smallest_pair(candidates, few))
-    return min((n for n in fewest if n is not None), default=None)
+    fewest += [_fewest_beside(candidates, own, *coding) for own in groups for coding in codings]
+    return min((n for n in fewest if n), default=None)
+
+
+def _fewest_beside(
+    candidates: ReleaseCandidates,
+    group: NDArray[np.bool_],
+    codes: Integers,
+    narrow: NDArray[np.bool_],
+) -> int:
+    """Return how many persons of a group lack the value that most of its rows have, if any does."""
+    rows = np.bincount(codes[group], minlength=len(narrow))
+    common = int(rows.argmax())
+    if not narrow[common] or 2 * rows[common] <= rows.sum():
+        return 0
+    return candidates.count(group & (codes != common))
 
 
 def _distinct(values: Floats, resolution: float) -> tuple[Integers, int, NDArray[np.bool_]]:
