@@ -13,9 +13,9 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, FormatError, RefusedError, SchemaError
 from isthmus.graphs.lags import Lag
-from isthmus.joint import FileLedger
+from isthmus.joint import FileLedger, SecureSums
 from isthmus.joint.agreement.persons import Persons
-from isthmus.sources.tables.persons import person_words
+from isthmus.sources.tables.persons import person_hashes, person_words
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
 SITES = ("north", "east", "south", "west")
@@ -64,7 +64,9 @@ def test_a_second_withdrawal_without_a_study_in_between_is_a_group() -> None:
     _, name, cohort = store.retire(name, policy, without=["1399"])
     assert cohort is not None
     before = cohort.number_of_persons
-    _, _, last = store.retire(name, policy, without=["1003"])
+    words = person_hashes(map(str, range(1000, 1400)), store._key())
+    stays = next(i for i, w in zip(range(1000, 1400), words, strict=True) if w in cohort.persons)
+    _, _, last = store.retire(name, policy, without=[str(stays)])
     assert last is not None
     assert before - last.number_of_persons >= policy.minimum_cohort
 
@@ -155,3 +157,11 @@ def test_lags_have_the_definition_of_their_variable() -> None:
         rules = {"persons": Persons("none")}
         with nullcontext() if allowed else pytest.raises(RefusedError, match="the lags"):
             Attacked(tables, schema, bounds, rules=rules)
+
+
+def test_the_number_of_rows_is_compared_before_anybody_asks() -> None:
+    """A refusal of a request would tell whether a site has one person more."""
+    for rows, allowed in ((400, True), (399, False)):
+        with nullcontext() if allowed else pytest.raises(RefusedError, match="more rows"):
+            asked = world(protocol=SecureSums(rows=rows))
+            asked.federation().moments()

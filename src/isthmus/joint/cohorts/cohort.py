@@ -20,6 +20,7 @@ from isthmus.joint.cohorts.patterns import hide_rare_patterns, pattern_candidate
 from isthmus.joint.cohorts.row_hashes import Words
 from isthmus.joint.cohorts.stored_rows import StoredRows
 from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
+from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.plurals import counted
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
@@ -222,6 +223,9 @@ class Cohort:
         if self.certificate is None:
             return replace(self, studies=studies)
         broken = self.violations(policy, studies)
+        assert self.values is not None
+        if len(self.values) > secure_sums(study.protocol).rows:
+            broken.append("the site has more rows than the study states")
         if broken:
             raise RefusedError(
                 f"This site cannot take part in {study.title!r}: {'; '.join(broken)}. The rows "
