@@ -15,6 +15,7 @@ from isthmus.errors import AbortedError, FormatError, RefusedError, SchemaError
 from isthmus.graphs.lags import Lag
 from isthmus.joint import FileLedger, SecureSums
 from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.cohorts.store import CohortRecord
 from isthmus.sources.tables.persons import person_hashes, person_words
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
@@ -165,3 +166,40 @@ def test_the_number_of_rows_is_compared_before_anybody_asks() -> None:
         with nullcontext() if allowed else pytest.raises(RefusedError, match="more rows"):
             asked = world(protocol=SecureSums(rows=rows))
             asked.federation().moments()
+
+
+def test_a_withdrawal_that_is_killed_leaves_one_cohort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two successors of one cohort would both lack the person, and different others."""
+    first = world()
+    first.federation().moments()
+    store, policy = first.store("north"), first.policy()
+    (before,) = store.records()
+    write = CohortRecord.write
+    with monkeypatch.context() as patched:
+        patched.setattr(CohortRecord, "write", lambda r, f: _killed() if r.retired else write(r, f))
+        with pytest.raises(KeyboardInterrupt):
+            store.retire(before.name, policy, without=["1399"])
+    (last,) = (r for r in store.records() if not r.retired)
+    assert last.persons <= before.persons - policy.minimum_cohort
+    with pytest.raises(FormatError, match="There is no cohort"):
+        store.retire(before.name, policy, without=["1399"])
+    folder = first._folder.path / "north" / "cohorts" / before.name
+    assert {file.name for file in folder.iterdir()} == {"cohort.toml", "persons.npy"}
+
+
+def _killed() -> None:
+    raise KeyboardInterrupt
+
+
+def test_successors_have_the_sites_of_the_first_result() -> None:
+    """If all sites replaced their cohorts, a sum without one of them would be that site's."""
+    tables = {s: table(i) for i, s in enumerate(SITES)}
+    first = world(tables)
+    first.federation().moments()
+    for site in SITES:
+        store = first.store(site)
+        store.retire(store.records()[0].name, first.policy(), without=["1399"])
+    second = world(tables, earlier=first, purpose="after withdrawals")
+    with pytest.raises(AbortedError, match="refused"):
+        second.federation(lost=[("west", 0)]).moments()
+    assert second.federation(first_round=10).moments().n < 4 * 400

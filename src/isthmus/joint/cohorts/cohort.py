@@ -74,6 +74,8 @@ class Cohort:
         The studies that the cohort is open to, with or without a check.
     frozen
         What happened to the rows of the table; ``None`` after the cohort was read from its folder.
+    origin
+        Identity of the cohort that this one is a successor of, directly or not; empty if of none.
     """
 
     identity: str
@@ -84,6 +86,7 @@ class Cohort:
     certificate: DataRules | None
     studies: tuple[Study, ...]
     frozen: FrozenRows | None = None
+    origin: str = ""
     _source: Source | None = field(default=None, repr=False)
 
     @classmethod

@@ -54,8 +54,8 @@ class CohortRecord:
         What was checked; ``None`` for studies with noise.
     studies
         SHA-256 of each study that it is open to. The first one defines the variables.
-    follows_sent
-        Whether it is the successor of a cohort from which something was sent.
+    origin
+        Identity of the cohort that it is a successor of, directly or not; its own if of none.
     """
 
     name: str
@@ -66,7 +66,7 @@ class CohortRecord:
     retired: bool
     checksum: str
     studies: tuple[str, ...]
-    follows_sent: bool = False
+    origin: str
     certificate: DataRules | None = None
 
     @classmethod
@@ -107,9 +107,16 @@ class CohortStore:
         self._folder = self._home / "cohorts"
 
     def records(self) -> list[CohortRecord]:
-        """Return all cohorts, the earliest first."""
+        """Return all cohorts, the earliest first.
+
+        A cohort with a successor is retired, also if a crash has kept its rows from being deleted.
+        """
         files = self._folder.glob("*/cohort.toml") if self._folder.is_dir() else ()
-        records = (CohortRecord.read(f.parent) for f in files if not f.parent.name.startswith("."))
+        records = [CohortRecord.read(f.parent) for f in files if not f.parent.name.startswith(".")]
+        last: dict[str, int] = {}  # a successor has fewer persons
+        for r in records:
+            last[r.origin] = min(r.persons, last.get(r.origin, r.persons))
+        records = [replace(r, retired=r.retired or r.persons > last[r.origin]) for r in records]
         return sorted(records, key=lambda record: (record.frozen, record.name))
 
     # --- freezing ----------------------------------------------------------------------------
@@ -241,28 +248,33 @@ class CohortStore:
         name, successor
             The successor, if there is one.
         """
-        record = next((r for r in self.records() if r.name == name and not r.retired), None)
-        if record is None:
-            known = [r.name for r in self.records() if not r.retired]
-            raise FormatError(f"There is no cohort {name!r}; there are {known}.")
         with FolderLock(self._home, "isthmus site retire"):
-            new, made = "", None
-            was_sent = self.was_sent(record)
+            for unfinished in self.records():  # of a run that was killed
+                if unfinished.retired and (self._folder / unfinished.name / "rows.npy").exists():
+                    self._delete_rows(unfinished)
+            known = {r.name: r for r in self.records() if not r.retired}
+            if name not in known:
+                raise FormatError(f"There is no cohort {name!r}; there are {list(known)}.")
+            record, new, made = known[name], "", None
             if without is not None:
-                leaving = person_hashes(without, self._key())
+                leaving, was_sent = person_hashes(without, self._key()), self.was_sent(record)
                 made = successor(self._read(record), leaving, policy, was_sent=was_sent)
                 new = self._next_name()
-                self._save(new, made, follows_sent=was_sent)
-            folder = self._folder / name
-            if was_sent and record.certificate is not None:
-                record = replace(record, retired=True, studies=())
-                record.write(folder)
-                for file in (folder / "rows.npy", *folder.glob("study-*.toml")):
-                    file.unlink(missing_ok=True)
-            else:
-                shutil.rmtree(folder)
-            sync_folder(self._folder)
-        return record, new, made
+                self._save(new, made)
+            return self._delete_rows(record), new, made
+
+    def _delete_rows(self, record: CohortRecord) -> CohortRecord:
+        """Delete the rows of a cohort, and return what is left of it."""
+        folder = self._folder / record.name
+        if self.was_sent(record) and record.certificate is not None:
+            record = replace(record, retired=True, studies=())
+            record.write(folder)
+            for file in (folder / "rows.npy", *folder.glob("study-*.toml")):
+                file.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(folder)
+        sync_folder(self._folder)
+        return record
 
     def was_sent(self, record: CohortRecord) -> bool:
         """Return whether something was sent from a cohort, or from one that it succeeds.
@@ -270,14 +282,9 @@ class CohortStore:
         The rows of a successor are those of a cohort whose sums are known, so that everybody who
         leaves it later must leave in a group as well.
         """
-        path = self._home / "ledger.jsonl"
-        return record.follows_sent or (
-            path.exists()
-            and any(
-                entry.get("cohort") == record.identity
-                and known_event(entry["event"]).sends_statistic
-                for entry in FileLedger(path).read()
-            )
+        return any(
+            entry.get("cohort") == record.origin and known_event(entry["event"]).sends_statistic
+            for entry in FileLedger(self._home / "ledger.jsonl").read()
         )
 
     # --- files -------------------------------------------------------------------------------
@@ -294,7 +301,7 @@ class CohortStore:
             replace_private(path, secrets.token_bytes(KEY))
         return path.read_bytes()
 
-    def _save(self, name: str, cohort: Cohort, *, follows_sent: bool = False) -> None:
+    def _save(self, name: str, cohort: Cohort) -> None:
         """Write the folder of a cohort in one step."""
         assert cohort.values is not None
         beside = self._folder / ".new"
@@ -315,7 +322,7 @@ class CohortStore:
             checksum=_checksum(beside / "rows.npy"),
             certificate=cohort.certificate,
             studies=tuple(s.identity.hex() for s in cohort.studies),
-            follows_sent=follows_sent,
+            origin=cohort.origin or cohort.identity,
         ).write(beside)
         beside.rename(self._folder / name)
         sync_folder(self._folder)
@@ -352,6 +359,7 @@ class CohortStore:
             _load(persons) if persons.exists() else None,
             record.certificate,
             studies,
+            origin=record.origin,
         )
 
 

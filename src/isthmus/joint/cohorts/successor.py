@@ -82,5 +82,9 @@ def _part(cohort: Cohort, rows: NDArray[np.bool_]) -> Cohort:
     values = np.array(cohort.values[rows])
     values.flags.writeable = False
     return replace(
-        cohort, identity=secrets.token_hex(16), values=values, persons=cohort.persons[rows]
+        cohort,
+        identity=secrets.token_hex(16),
+        values=values,
+        persons=cohort.persons[rows],
+        origin=cohort.origin or cohort.identity,
     )

@@ -166,7 +166,7 @@ class SiteController(ReleaseGate):
         self._policy = policy
         self._ledger = ledger
         self._cohort = cohort
-        self._writer = LedgerWriter(study, policy, ledger, cohort.identity)
+        self._writer = LedgerWriter(study, policy, ledger, cohort.origin or cohort.identity)
         code = code_hash() if code is None else code
         self._noisy = None if study.privacy is None else NoisyAnswers(study, self._writer)
         simulated = cohort.is_simulated
