@@ -18,8 +18,7 @@ from scipy.linalg import eig, svd
 
 from isthmus.joint.methods.admm.clients import LinearClient
 from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import LinearConsensus
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus
 from isthmus.statistics import Schema
 
 

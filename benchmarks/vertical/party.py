@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint.methods.private_k2 import private_k2
-from isthmus.joint.methods.structure_only import structure_only
+from isthmus.joint.methods.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
 from isthmus.joint.shares.secret_functions import piecewise
@@ -47,7 +46,7 @@ def compute(engine: SecretSharingRuntime, columns: Columns, job: dict[str, Any])
         return {"edges": sorted(map(list, dag.edges))}
     found = private_k2(engine, columns, job["order"], job["parents"], score)
     edges = sorted(map(list, found.dag.edges))
-    return {"edges": edges, "steps": [[s.child, s.parent] for s in found.steps]}
+    return {"edges": edges, "steps": [list(step) for step in found.steps]}
 
 
 def count_work(engine: SecretSharingRuntime) -> dict[str, int]:

@@ -23,7 +23,7 @@ from isthmus.joint import (
     SecureSums,
     SumRequest,
 )
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.secure_sum.envelopes import parse, read_refusal
 from isthmus.joint.secure_sum.limbs import from_ints, to_ints

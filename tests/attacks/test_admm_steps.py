@@ -14,8 +14,7 @@ from isthmus.errors import AbortedError, DataError, RefusedError
 from isthmus.joint import ADMM, AskConsensus, AskNetworks, Federation, FixedPointEncoding
 from isthmus.joint.federation.requests.steps import MethodState
 from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import LinearConsensus
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus
 from isthmus.joint.methods.admm.requests import StepOfADMM
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray
 from isthmus.sources import Frame

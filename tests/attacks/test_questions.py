@@ -14,7 +14,7 @@ from tests.attacks.malicious import Attacked
 import isthmus as ist
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.secure_sum.envelopes import parse, write_refusal
 from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema

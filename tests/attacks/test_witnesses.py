@@ -24,7 +24,7 @@ from isthmus.joint import (
     MemoryJournal,
     verify,
 )
-from isthmus.joint.records.results import sign_result
+from isthmus.joint.federation.received_results import sign_result
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
 from isthmus.statistics import Schema

@@ -15,7 +15,7 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import ArgumentError, FormatError
 from isthmus.joint import ADMM, AskConsensus
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions
 from isthmus.joint.request_catalogue import read_request
 from isthmus.statistics import Schema
 from isthmus.types import Floats

@@ -17,7 +17,7 @@ from tests.attacks.malicious import Attacked, drafted_policy
 
 from isthmus.errors import FormatError, RefusedError
 from isthmus.joint import AskNetworks, Persons, Study
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions
 from isthmus.joint.request_catalogue import read_request
 from isthmus.neural import perceptron
 from isthmus.statistics import Schema

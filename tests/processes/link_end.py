@@ -19,9 +19,9 @@ def main(folder: Path, rank: int, own: str, other: str, ports: str, people: str)
         "test",
         rank,
         (first, second),
-        folder / f"{own}.crt",
-        folder / f"{own}.pem",
-        folder / f"{other}.crt",
+        str(folder / f"{own}.crt"),
+        str(folder / f"{own}.pem"),
+        str(folder / f"{other}.crt"),
         10.0,
     )
     private = folder / f"private{rank}"

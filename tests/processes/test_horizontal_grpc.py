@@ -19,7 +19,7 @@ from tests.processes.hospitals import Hospitals, require_pooled, run
 from isthmus.cli import ExitCode
 from isthmus.errors import StudyError
 from isthmus.joint import Study, verify
-from isthmus.joint.records.results import read_result, result_path
+from isthmus.joint.federation.received_results import read_result, result_path
 
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 

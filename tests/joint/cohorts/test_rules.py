@@ -12,7 +12,7 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import FormatError
 from isthmus.joint import AskMoments, EnvelopeKind
-from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
+from isthmus.joint.methods.admm.models import LARGEST, SMALLEST, ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.request_catalogue import read_request
 from isthmus.statistics import Schema

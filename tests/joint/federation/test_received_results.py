@@ -13,9 +13,13 @@ from isthmus.errors import StudyError
 from isthmus.joint.agreement.identity import SIGNATURE
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.federation import received_results
-from isthmus.joint.federation.received_results import ReceivedResults
+from isthmus.joint.federation.received_results import (
+    ReceivedResults,
+    read_result,
+    result_path,
+    sign_result,
+)
 from isthmus.joint.records.ledger_writer import LedgerWriter
-from isthmus.joint.records.results import read_result, result_path, sign_result
 from isthmus.joint.secure_sum.envelopes import LARGEST_RESULT, BrokenEnvelopeError
 
 

@@ -21,8 +21,7 @@ from isthmus.joint import (
 )
 from isthmus.joint.methods.admm.admm import ADMMRun, Ask
 from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import LinearConsensus, Pull, joint_step
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus, Pull, joint_step
 from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.sources import Frame
 from isthmus.statistics import Schema

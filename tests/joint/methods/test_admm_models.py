@@ -25,8 +25,7 @@ from isthmus.joint import (
 )
 from isthmus.joint.methods.admm.admm import REQUESTS, ADMMRun, Ask
 from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ConsensusModel, Pull
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import ADMMOptions, ConsensusModel, Pull
 from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.neural import perceptron

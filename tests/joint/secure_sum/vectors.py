@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from isthmus.joint import Identity, Member, Refusal, Roster, RoundRequest, Terms, Verifier
 from isthmus.joint.agreement.identity import Secret
-from isthmus.joint.records.results import sign_result
+from isthmus.joint.federation.received_results import sign_result
 from isthmus.joint.secure_sum.envelopes import (
     COORDINATOR,
     EnvelopeKind,

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
-from isthmus.joint.methods.private_k2 import private_k2
-from isthmus.joint.methods.structure_only import structure_only
+from isthmus.joint.methods.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.private_tables import private_tables

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from isthmus.errors import AbortedError
-from isthmus.joint.shares import commutative_points
-from isthmus.joint.shares.commutative_points import (
+from isthmus.joint.shares import alignment
+from isthmus.joint.shares.alignment import (
     CURVE,
     MODULUS,
     Multiplier,
@@ -86,7 +86,7 @@ def test_points_and_their_products_tell_no_bit_of_the_hash() -> None:
 
 @pytest.mark.parametrize("batch", [7, 1024])
 def test_both_learn_the_size(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr(commutative_points, "BATCH", batch)
+    monkeypatch.setattr(alignment, "BATCH", batch)
     results, _ = both(count_common, PEOPLE)
     assert results == [24, 24]
     assert both(count_common, [["a"], ["b", "c"]])[0] == [0, 0]

@@ -100,8 +100,8 @@ def test_leading_zeros_survive_reading(
     assert list(read(world, read_table(path)).hashes) == list(first.hashes)
 
 
-def test_inputs_of_the_engine_survive_the_socket() -> None:
-    link = LinkOptions("s", 1, ("a:1", "b:2"), Path("c"), Path("k"), Path("t"), 2.5)
+def test_inputs_of_the_engine_survive_the_pipe() -> None:
+    link = LinkOptions("s", 1, ("a:1", "b:2"), "c", "k", "t", 2.5)
     columns = np.array([[0.5, 1.0], [2.0, 3.0], [4.0, 5.0]])
     for hashes, known in ((["0" * 64, "f" * 64], []), ([], [2, 0])):
         given = Inputs(link, {"order": ["é"]}, hashes, np.array(known, dtype=np.intp), columns)

@@ -127,7 +127,7 @@ def test_private_k2_is_k2(pair: Pair, score: str, limit: int) -> None:
     assert first[:2] == second[:2]
     edges = {(f"x{p}", f"x{i}") for i, ps in expected.items() for p in ps}
     assert set(first[0]) == edges
-    steps = sorted((s.child, s.parent or "") for s in first[1])
+    steps = sorted((child, parent or "") for child, parent in first[1])
     assert steps == sorted((f"x{i}", "" if p is None else f"x{p}") for i, p, _ in decisions)
     # Nothing but positions of candidates was opened, once per step.
     assert all(to == (0, 1) and value.shape[0] <= 6 for _, to, value in first[2])

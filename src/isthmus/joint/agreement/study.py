@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any, final
+from typing import Annotated, Any, final
 
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.code import code_hash
-from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
+from isthmus.joint.agreement.identity import Identity, Key, Verifier, key_bytes, key_text
 from isthmus.joint.agreement.lookalikes import name_problems
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, request_names
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
-from isthmus.joint.agreement.toml import Reader, document, plain
+from isthmus.joint.agreement.toml import Least, Reader, document, plain
 from isthmus.joint.agreement.variables import (
     Resolutions,
     resolution_problems,
@@ -86,7 +86,7 @@ class Study:
     text: bytes = field(repr=False)
     title: str
     purpose: str
-    author: bytes
+    author: Key
     coordinator: bytes | None
     members: tuple[Member, ...]
     schema: Schema
@@ -94,7 +94,7 @@ class Study:
     protocol: Protocol
     requests: frozenset[str]
     plan: CountPlan | None
-    rounds: int
+    rounds: Annotated[int, Least(1)]
     expires: datetime
     code: tuple[str, ...]
     features: Expansion | None = None
@@ -127,48 +127,34 @@ class Study:
             The message names all mistakes in the file.
         """
         top = Reader.parse(data, "study", FORMAT)
-        title, purpose = top.take("title", str), top.take("purpose", str)
-        author = top.convert("author", key_bytes)
         protocol = _protocol(top.table("protocol"))
         coordinated = protocol is None or protocol.has_coordinator
-        coordinator = top.convert("coordinator", key_bytes) if coordinated else None
         requests = top.strings("requests", request_names(protocol.name) if protocol else None)
-        plan = top.read("plan", CountPlan.from_dict)
-        features = top.read("features", Expansion.from_dict)
-        limits = top.read("limits", _limits) or {}
-        rounds = top.integer("rounds", 1)
         expires = top.take("expires", datetime)
         if expires.tzinfo is None:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
-        code, privacy = top.strings("code"), DifferentialPrivacy.take(top)
         schema, bounds, resolutions = take_variables(top)
         members = tuple(top.records("sites", Member))
         names = [m.name for m in members if m.name in ("", AUTHOR)]
         top.problems += [f"a site cannot be named {name!r}" for name in names]
-        top.finish()
-        assert schema is not None
-        assert author is not None
-        assert protocol is not None
-        study = cls(
-            data,
-            title,
-            purpose,
-            author,
-            coordinator,
-            members,
-            schema,
-            bounds,
-            protocol,
-            frozenset(requests),
-            plan,
-            rounds,
-            expires,
-            code,
-            features,
-            limits,
-            privacy,
-            resolutions,
+        make = top.record(
+            cls,
+            text=data,
+            coordinator=top.convert("coordinator", key_bytes) if coordinated else None,
+            members=members,
+            schema=schema,
+            bounds=bounds,
+            protocol=protocol,
+            requests=frozenset(requests),
+            plan=top.read("plan", CountPlan.from_dict),
+            expires=expires,
+            features=top.read("features", Expansion.from_dict),
+            limits=top.read("limits", _limits) or {},
+            privacy=DifferentialPrivacy.take(top),
+            resolutions=resolutions,
         )
+        top.finish()
+        study = make()
         _require_parties(study)
         return study
 

@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Container, Mapping
 from dataclasses import Field, dataclass, fields, is_dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Any, TypeVar, final, get_args, get_origin, get_type_hints
 
 from isthmus.errors import IsthmusError, StudyError
@@ -207,9 +208,17 @@ class Reader:
         if isinstance(form, Text):
             value = self.convert(name, form.read)
             return field.default if value is None else value  # after a problem
+        if isinstance(hint, type) and issubclass(hint, StrEnum):
+            text = self.take(name, str)
+            if text in set(hint):
+                return hint(text)
+            self.problems.append(f"{self._path}{name} is {text!r}; it must be one of {list(hint)}")
+            return field.default
         if get_origin(hint) is tuple:
             kind = get_args(hint)[0]
-            return tuple(self.records(name, kind)) if is_dataclass(kind) else self.strings(name)
+            if isinstance(kind, type) and is_dataclass(kind):
+                return tuple(self.records(name, kind))
+            return self.strings(name)
         return self.take(name, hint)
 
     def records(self, key: str, kind: type[T], *, empty: bool = False) -> list[T]:

@@ -9,11 +9,11 @@ from typing import Any, TypeVar, final
 from isthmus.errors import AbortedError, DataError, FederationError
 from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.received_results import sign_result
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.records.journal import Journal, MemoryJournal, Record
-from isthmus.joint.records.results import sign_result
 from isthmus.joint.secure_sum.coordinator import Coordinator, run_round
 from isthmus.joint.secure_sum.envelopes import RoundRequest
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes

@@ -16,7 +16,6 @@ from isthmus.errors import (
     RefusedError,
 )
 from isthmus.joint.agreement.code import code_hash
-from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import KEY, Identity, Verifier
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
@@ -28,7 +27,7 @@ from isthmus.joint.federation.requests.base import StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.noise.answers import NoisyAnswers
-from isthmus.joint.records.events import Event
+from isthmus.joint.records.events import Denial, DeniedError, Event
 from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent

@@ -1,31 +1,26 @@
-"""Private K2 (Wright and Yang 2004): greedy parents, given an order, from secret scores.
+"""Parents from secret scores, given an order: greedily, or the best of all allowed sets.
 
-The parents of one variable do not depend on those of another, so a step is taken for all variables
-at once: the number of messages does not grow with the number of variables.
+Private K2 (Wright and Yang 2004) is greedy. The parents of one variable do not depend on those of
+another, so a step is taken for all variables at once: the number of messages does not grow with the
+number of variables. It reveals in which order parents were added. `structure_only` scores all sets
+in secret, and one comparison per variable opens the winner: the network alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, final
 
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores, choose
+from isthmus.joint.shares.secret_tables import Members
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
-
-
-@final
-@dataclass(frozen=True)
-class Step:
-    """A parent that was added to a variable, or None where the variable was finished."""
-
-    child: str
-    parent: str | None
 
 
 @final
@@ -36,11 +31,11 @@ class K2Result:
     Attributes
     ----------
     steps
-        Which parent was added to which variable, in chronological order.
+        Pairs of a variable and the parent that was added to it, or None where it was finished.
     """
 
     dag: DAG
-    steps: tuple[Step, ...]
+    steps: tuple[tuple[str, str | None], ...]
 
 
 def private_k2(
@@ -68,7 +63,7 @@ def private_k2(
     scores = SecretScores(engine, columns, score)
     parents: dict[int, tuple[int, ...]] = dict.fromkeys(places, ())
     active = [i for i in places if candidates[i] and max_parents > 0]
-    steps: list[Step] = []
+    steps: list[tuple[str, str | None]] = []
     for step in range(1, max_parents + 1):
         if not active:
             break
@@ -84,7 +79,7 @@ def private_k2(
         going = []
         for i, k in zip(active, best, strict=True):
             added = options[i][k - 1] if k else None
-            steps.append(Step(columns.names[i], None if added is None else columns.names[added]))
+            steps.append((columns.names[i], None if added is None else columns.names[added]))
             if added is not None:
                 parents[i] = tuple(sorted((*parents[i], added)))
                 if len(options[i]) > 1:
@@ -106,3 +101,65 @@ def checked_order(columns: Columns, order: Sequence[str], max_parents: int) -> l
     if any(c.levels < 1 for c in columns.columns):
         raise ArgumentError("Scores of counts need discrete variables; some have no levels.")
     return [columns.names.index(name) for name in order]
+
+
+MOST = 200_000
+"""Maximum number of families to score."""
+
+
+def structure_only(
+    engine: SecretSharingRuntime,
+    columns: Columns,
+    order: Sequence[str],
+    max_parents: int,
+    score: CountScore,
+) -> DAG:
+    """Find the best parents of each variable among those before it, and reveal only them.
+
+    Parameters
+    ----------
+    columns
+        The variables, all discrete.
+    order
+        Names of all variables; parents come before children.
+    """
+    places = checked_order(columns, order, max_parents)
+    sets = parent_sets(places, max_parents)
+    terms = [columns.described(), list(order), max_parents, score.name, score.ess]
+    engine.agree("search", [*terms, {str(i): s for i, s in sets.items()}])
+    scores = SecretScores(engine, columns, score)
+    flat = iter(scores.shares([(i, s) for i, choices in sets.items() for s in choices]))
+    rows = [[next(flat) for _ in choices] for choices in sets.values()]
+    return best_sets(engine, columns, order, sets, rows)
+
+
+def parent_sets(places: Sequence[int], max_parents: int) -> dict[int, list[Members]]:
+    """Return all allowed sets of parents of each variable that has a choice, small ones first."""
+    sets: dict[int, list[Members]] = {}
+    total = 0
+    for k, i in enumerate(places):
+        if k == 0 or max_parents < 1:
+            continue
+        sizes = range(min(max_parents, k) + 1)
+        sets[i] = [tuple(sorted(s)) for size in sizes for s in combinations(places[:k], size)]
+        total += len(sets[i])
+        if total > MOST:
+            raise ArgumentError(
+                f"There are more than {MOST:,} sets of parents. Allow fewer parents, or use "
+                "private K2, which is greedy."
+            )
+    return sets
+
+
+def best_sets(
+    engine: SecretSharingRuntime,
+    columns: Columns,
+    order: Sequence[str],
+    sets: dict[int, list[Members]],
+    scores: Sequence[Sequence[int]],
+) -> DAG:
+    """Open which set of parents of each variable has the largest of secret scores."""
+    names = ", ".join(columns.names[i] for i in sets)
+    best = choose(engine, scores, f"the parents of each of {names}")
+    chosen = ((i, sets[i][k]) for i, k in zip(sets, best, strict=True))
+    return DAG(order, [(columns.names[p], columns.names[i]) for i, s in chosen for p in s])

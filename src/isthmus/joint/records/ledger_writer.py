@@ -11,12 +11,11 @@ from typing import Any, final
 
 from isthmus.errors import LedgerError
 from isthmus.joint.agreement.code import code_hash, dependency_hash
-from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.records.events import REFUSED, Event
+from isthmus.joint.records.events import REFUSED, Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_index import LedgerIndex, LedgerTally

@@ -7,11 +7,11 @@ from datetime import datetime, timedelta
 from typing import final
 
 from isthmus.errors import RefusedError
-from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.noise.accounting import epsilon_of
+from isthmus.joint.records.events import Denial, DeniedError
 from isthmus.joint.records.ledger_writer import LedgerWriter
 
 YEAR = timedelta(days=365)

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
-from isthmus.joint.methods.private_k2 import private_k2
-from isthmus.joint.methods.structure_only import structure_only
+from isthmus.joint.methods.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime, Witness
 from isthmus.joint.shares.private_tables import OWN, private_tables
@@ -65,7 +64,7 @@ def compute(
 
 def _private_k2(engine: SecretSharingRuntime, columns: Columns, task: Task) -> dict[str, Any]:
     found = private_k2(engine, columns, task["order"], task["max_parents"], _score(task))
-    result = _network(found.dag) | {"steps": [[s.child, s.parent] for s in found.steps]}
+    result = _network(found.dag) | {"steps": [list(step) for step in found.steps]}
     return result | _tables(engine, columns, found.dag, task)
 
 

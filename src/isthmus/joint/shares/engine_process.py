@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from dataclasses import dataclass
+from io import BytesIO
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, DataError, IsthmusError
-from isthmus.joint.shares.alignment import intersect
+from isthmus.joint.shares.alignment import aligned_to_one, count_common, intersect
 from isthmus.joint.shares.link import LinkOptions, connect, require_spu
 from isthmus.joint.shares.requests import IntersectionSize
 
@@ -80,34 +81,19 @@ class Inputs:
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` reads."""
-        link = {k: str(v) if isinstance(v, Path) else v for k, v in vars(self.link).items()}
-        header = {
-            "link": link,
-            "task": self.task,
-            "people": len(self.hashes),
-            "known": len(self.positions),
-            "shape": self.columns.shape,
-        }
-        parts = [json.dumps(header).encode(), b"\n", "".join(self.hashes).encode()]
-        parts += [self.positions.astype("<i8").tobytes(), self.columns.astype("<f8").tobytes()]
-        return b"".join(parts)
+        buffer, header = BytesIO(), json.dumps([vars(self.link), self.task])
+        hashes = np.array(self.hashes, dtype=f"S{HASH}")
+        np.savez(buffer, header=header, hashes=hashes, rows=self.positions, columns=self.columns)
+        return buffer.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Inputs:
         """Read what `to_bytes` wrote."""
-        first, _, rest = data.partition(b"\n")
-        header = json.loads(first)
-        link = header["link"]
-        for name in ("certificate", "key", "trusted"):
-            link[name] = Path(link[name])
-        link["addresses"] = tuple(link["addresses"])
-        people, known = header["people"], header["known"]
-        text = rest[: HASH * people].decode()
-        hashes = [text[i : i + HASH] for i in range(0, len(text), HASH)]
-        middle = HASH * people + 8 * known
-        positions = np.frombuffer(rest[HASH * people : middle], dtype="<i8").astype(np.intp)
-        columns = np.frombuffer(rest[middle:], dtype="<f8").reshape(header["shape"])
-        return cls(LinkOptions(**link), header["task"], hashes, positions, columns)
+        with np.load(BytesIO(data)) as given:
+            link, task = json.loads(str(given["header"]))
+            link["addresses"] = tuple(link["addresses"])
+            hashes = [value.decode() for value in given["hashes"].tolist()]
+            return cls(LinkOptions(**link), task, hashes, given["rows"], given["columns"])
 
 
 def plain(value: Any) -> Any:
@@ -117,7 +103,6 @@ def plain(value: Any) -> Any:
 
 def serve(parent: Parent, folder: Path) -> None:
     """Connect, find the common people, compute, and report the result."""
-    from isthmus.joint.shares.commutative_points import count_common
     from isthmus.joint.shares.computation import compute
 
     given = Inputs.from_bytes(parent.call({"inputs": None}))
@@ -152,8 +137,6 @@ def aligned(
     if knower is None:
         rows = intersect(link, hashes, folder)
         return rows, len(rows)
-    from isthmus.joint.shares.commutative_points import aligned_to_one
-
     return aligned_to_one(link, hashes, knower)
 
 

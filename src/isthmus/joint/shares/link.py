@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from isthmus.errors import AbortedError, MissingExtraError
@@ -43,9 +42,9 @@ class LinkOptions:
     session: str
     rank: int
     addresses: tuple[str, str]
-    certificate: Path
-    key: Path
-    trusted: Path
+    certificate: str
+    key: str
+    trusted: str
     message_timeout: float
 
 
@@ -88,7 +87,7 @@ def connect(options: LinkOptions) -> Context:
 
 def _pin(side: Any, options: LinkOptions) -> None:
     """Trust exactly one certificate: it is its own authority, and may not sign others."""
-    side.cert.certificate_path = str(options.certificate)
-    side.cert.private_key_path = str(options.key)
-    side.verify.ca_file_path = str(options.trusted)
+    side.cert.certificate_path = options.certificate
+    side.cert.private_key_path = options.key
+    side.verify.ca_file_path = options.trusted
     side.verify.verify_depth = 1

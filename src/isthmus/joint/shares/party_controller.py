@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint.agreement.code import code_hash
-from isthmus.joint.agreement.denial import Denial, DeniedError
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.checks import broken_rules
-from isthmus.joint.records.events import Event
+from isthmus.joint.records.events import Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
@@ -184,8 +183,7 @@ class PartyController:
         """Write that identifiers are about to be compared. This is what a run costs."""
         broken = self._rules.limits()
         if broken:
-            text = f"This party does not take part: {'; '.join(broken)}."
-            raise self._refusal(Denial.POLICY, run.number, text)
+            raise self._declined(run, broken)
         table = self._brought
         rows = len(table.hashes)
         sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint)
@@ -240,8 +238,7 @@ class PartyController:
         material = material_of(self._study, self.name, table, positions)
         broken = broken_rules(material, self._policy)
         if broken:
-            text = f"This party does not take part: {'; '.join(broken)}."
-            raise self._refusal(Denial.POLICY, run.number, text)
+            raise self._declined(run, broken)
         prints = table.fingerprints(self._study.schema, positions, self._ledger.secret())
         shared = self._writer.everything.columns.get(self._other_owner, {})
         others = [name for name, own in prints.items() if shared.get(name, {own}) != {own}]
@@ -327,6 +324,10 @@ class PartyController:
         """Write why this party refuses; the other party learns only that it does."""
         self._writer.record_refusal(why.value, number, authentic=True, evidence=self._evidence)
         return RefusedError(text)
+
+    def _declined(self, run: NextRun, broken: list[str]) -> RefusedError:
+        text = f"This party does not take part: {'; '.join(broken)}."
+        return self._refusal(Denial.POLICY, run.number, text)
 
     def refused_by_engine(self, run: NextRun, text: str) -> RefusedError:
         """Return the error for data that the engine cannot use."""

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Self, final
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Roster
-from isthmus.joint.agreement.toml import Least, Reader, Text, plain
+from isthmus.joint.agreement.toml import Least, Reader, plain
 from isthmus.joint.records.events import Event
 from isthmus.options import require_choice
 from isthmus.plurals import counted
@@ -89,7 +89,7 @@ class TwoParties(Protocol):
     parties: tuple[Holding, ...]
     identifier: str
     order: tuple[str, ...]
-    identifier_kind: Annotated[IdentifierKind, Text(str, IdentifierKind)] = IdentifierKind.TEXT
+    identifier_kind: IdentifierKind = IdentifierKind.TEXT
     intersection: str = BOTH
     minimum_cohort: Annotated[int, Least(FEWEST_PEOPLE)] = 50
     max_parents: Annotated[int, Least(0)] = 2

@@ -18,7 +18,6 @@ from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.requests import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_functions import Intervals, coefficients, evaluate
-from isthmus.joint.shares.secret_scores import choose
 from isthmus.joint.shares.secret_tables import ELEMENTS, Members, product
 from isthmus.joint.shares.shares import (
     FRACTION,
@@ -111,7 +110,7 @@ def secret_gaussian_structure(
     max_parents
         Most parents of a variable, at most 3.
     """
-    from isthmus.joint.methods.structure_only import parent_sets
+    from isthmus.joint.methods.private_k2 import best_sets, parent_sets
 
     if sorted(order) != sorted(columns.names):
         raise ArgumentError(f"The order must name each of {list(columns.names)[:10]} once.")
@@ -129,10 +128,7 @@ def secret_gaussian_structure(
         [_gaussian_bic(engine.rank, columns.rows, logs, i, s, penalty) for s in choices]
         for i, choices in sets.items()
     ]
-    names = ", ".join(columns.names[i] for i in sets)
-    best = choose(engine, rows, f"the parents of each of {names}")
-    chosen = [(i, sets[i][k]) for i, k in zip(sets, best, strict=True)]
-    return DAG(order, [(columns.names[p], columns.names[i]) for i, s in chosen for p in s])
+    return best_sets(engine, columns, order, sets, rows)
 
 
 def _gaussian_bic(

@@ -31,6 +31,12 @@ from isthmus.joint.transport.child_process import ChildProcess
 from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
 
 ENGINE = (sys.executable, "-m", "isthmus.joint.shares.engine_process")
+MESSAGES = (
+    *("inputs", "ready", "connected", "aligned", "counted", "sharing", "revealing", "decided"),
+    *("result", "failed"),
+)
+"""Kinds of messages of the engine, each of which has a method."""
+
 GREETING = 30.0
 CONNECTING = 40.0
 """Seconds for the two engines to connect, once both have started."""
@@ -78,9 +84,9 @@ class Connection:
             session,
             self.rank,
             (first, second),
-            self.credentials.certificate,
-            self.credentials.key,
-            self.credentials.trusted,
+            str(self.credentials.certificate),
+            str(self.credentials.key),
+            str(self.credentials.trusted),
             self.message_timeout,
         )
 
@@ -116,7 +122,7 @@ class TwoPartyRun:
         self._text = ""
         self._channel: PinnedChannel | None = None
         self._run: NextRun | None = None
-        self._inputs = b""
+        self._given = b""
         self._outcome: dict[str, Any] | None = None
         self._failure: IsthmusError | None = None
         self._positions: NDArray[np.intp] = np.zeros(0, np.intp)
@@ -184,7 +190,7 @@ class TwoPartyRun:
             self._say("comparing identifiers")
         else:
             self._positions, self._people = positions, run.rows
-        self._inputs = Inputs(
+        self._given = Inputs(
             self._connection.link(session),
             self._task | {"known": run.known, "people": run.rows},
             self._table.hashes if positions is None else [],
@@ -223,37 +229,28 @@ class TwoPartyRun:
 
     def _answer(self, pipe: Any) -> None:
         """Answer the messages of the engine, until something has failed or the engine ends."""
+        handlers = {kind: getattr(self, f"_{kind}") for kind in MESSAGES}
         with pipe, suppress(EOFError, OSError):
             while self._failure is None:
                 ((kind, value),) = json.loads(pipe.recv_bytes()).items()
                 try:
-                    pipe.send_bytes(self._answers()[kind](value))
+                    pipe.send_bytes(handlers[kind](value) or b"ok")
                 except IsthmusError as error:
                     self._failure = error
 
-    def _answers(self) -> dict[str, Callable[[Any], bytes]]:
-        return {
-            "inputs": lambda _: self._inputs,
-            "ready": self._ready,
-            "connected": self._connected,
-            "aligned": self._aligned,
-            "counted": self._counted,
-            "sharing": self._sharing,
-            "revealing": self._revealing,
-            "decided": self._decided,
-            "result": self._finished,
-            "failed": self._failed,
-        }
+    # --- answers to the messages of the engine, by their kinds -----------------------------------
 
-    def _ready(self, _: None) -> bytes:
+    def _inputs(self, _: None) -> bytes:
+        return self._given
+
+    def _ready(self, _: None) -> None:
         """Wait until both engines are ready to connect."""
         channel, run = self._parts()
         channel.send({"ready": run.number})
         channel.take("ready", self._connection.message_timeout)
         self._connect_by = time.monotonic() + CONNECTING
-        return b"ok"
 
-    def _connected(self, _: None) -> bytes:
+    def _connected(self, _: None) -> None:
         """Wait until both engines have connected.
 
         The private set intersection begins with the same message as the connection. If one engine
@@ -264,7 +261,6 @@ class TwoPartyRun:
         channel.send({"connected": run.number})
         channel.take("connected", CONNECTING)
         self._connect_by = None
-        return b"ok"
 
     def _check_connection(self) -> None:
         if self._connect_by is not None and time.monotonic() > self._connect_by:
@@ -275,18 +271,16 @@ class TwoPartyRun:
                 reason="no engine",
             )
 
-    def _aligned(self, value: list[Any]) -> bytes:
+    def _aligned(self, value: list[Any]) -> None:
         positions, self._people = value
         self._positions = np.array(positions, dtype=np.intp)
         self._compare_rows()
         self._controller.record_aligned(self._parts()[1], self._positions, self.rows)
-        return b"ok"
 
-    def _counted(self, value: int) -> bytes:
+    def _counted(self, value: int) -> None:
         self._people = value
         self._compare_rows()
         self._controller.record_counted(self._parts()[1], self.rows)
-        return b"ok"
 
     def _compare_rows(self) -> None:
         """Check that both parties have the same number of people in common."""
@@ -301,32 +295,27 @@ class TwoPartyRun:
                 reason="other number of rows",
             )
 
-    def _sharing(self, _: None) -> bytes:
+    def _sharing(self, _: None) -> None:
         self._controller.record_sharing(self._parts()[1], self._positions)
         self._say("computing on secret shares")
-        return b"ok"
 
-    def _revealing(self, value: str) -> bytes:
+    def _revealing(self, value: str) -> None:
         self._controller.record_revealing(self._parts()[1], value)
-        return b"ok"
 
-    def _decided(self, value: list[Any]) -> bytes:
+    def _decided(self, value: list[Any]) -> None:
         decision, found = value
         self._controller.decided(self._parts()[1], decision, found)
         self._say(decision)
-        return b"ok"
 
-    def _finished(self, value: dict[str, Any]) -> bytes:
+    def _result(self, value: dict[str, Any]) -> None:
         self._outcome = value
-        return b"ok"
 
-    def _failed(self, value: list[str]) -> bytes:
+    def _failed(self, value: list[str]) -> None:
         reason, text = value
         if reason == REFUSED:
             self._failure = self._controller.refused_by_engine(self._parts()[1], text)
         else:
             self._failure = self._cause(text, reason)
-        return b"ok"
 
     def _cause(self, text: str, reason: str) -> IsthmusError:
         """Return why the engine failed: often because the other party is gone."""

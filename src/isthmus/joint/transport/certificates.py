@@ -55,29 +55,19 @@ class Authority:
             decipher_only=False,
         )
         return (
-            self._started(f"{self._name} authority", self._key)
+            self._started(f"{self._name} authority", self._key, self._until)
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
             .add_extension(usage, critical=True)
             .sign(self._key, SHA384())
         )
 
-    def _started(
-        self, name: str, key: EllipticCurvePrivateKey, until: datetime | None = None
-    ) -> Any:
-        """Return a certificate builder with the fields that all certificates have."""
+    def _started(self, name: str, key: EllipticCurvePrivateKey, until: datetime) -> Any:
+        """Return a builder with the fields that both certificates have."""
         from cryptography import x509
 
-        end = self._until if until is None else until
-        public = key.public_key()
-        issuer = self._key.public_key()
+        public, issuer = key.public_key(), self._key.public_key()
         return (
-            x509.CertificateBuilder()
-            .subject_name(_named(name))
-            .issuer_name(_named(f"{self._name} authority"))
-            .public_key(public)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(min(datetime.now(UTC) - CLOCKS, end - 30 * DAY))
-            .not_valid_after(end)
+            _builder(name, f"{self._name} authority", key, until)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer), critical=False
@@ -101,7 +91,7 @@ class Authority:
 
         key = _new_key()
         made = (
-            self._started(hosts[0], key, until)
+            self._started(hosts[0], key, self._until if until is None else until)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.SubjectAlternativeName([_host(h) for h in hosts]), critical=False)
             .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
@@ -149,19 +139,28 @@ def _signed_by_itself(name: str, key: EllipticCurvePrivateKey, days: int) -> byt
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    now = datetime.now(UTC)
     made = (
-        x509.CertificateBuilder()
-        .subject_name(_named(name))
-        .issuer_name(_named(name))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - CLOCKS)
-        .not_valid_after(now + days * DAY)
+        _builder(name, name, key, datetime.now(UTC) + days * DAY)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(key, SHA384())
     )
-    return made.public_bytes(Encoding.PEM)
+    text: bytes = made.public_bytes(Encoding.PEM)
+    return text
+
+
+def _builder(name: str, issuer: str, key: EllipticCurvePrivateKey, until: datetime) -> Any:
+    """Return a certificate builder with the fields that all certificates have."""
+    from cryptography import x509
+
+    return (
+        x509.CertificateBuilder()
+        .subject_name(_named(name))
+        .issuer_name(_named(issuer))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(min(datetime.now(UTC) - CLOCKS, until - 30 * DAY))
+        .not_valid_after(until)
+    )
 
 
 FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")

@@ -261,11 +261,7 @@ def allows_holes(study: Study) -> bool:
 
 
 def _column_grids(grid: FixedPointEncoding) -> list[FixedPointEncoding]:
-    schemas = [Schema((v,)) for v in grid.schema.variables]
-    return [
-        FixedPointEncoding(s, {s.names[0]: grid.bounds[s.names[0]]}, grid.rows, grid.sites)
-        for s in schemas
-    ]
+    return [grid.over(Schema((v,))) for v in grid.schema.variables]
 
 
 def _encode_available(rows: Floats, grid: FixedPointEncoding) -> LimbArray:

@@ -86,6 +86,11 @@ class FixedPointEncoding:
         protocol = secure_sums(study.protocol)
         return cls(study.schema, study.bounds, protocol.rows, len(study.members))
 
+    def over(self, schema: Schema) -> FixedPointEncoding:
+        """Return the grid of some of the variables, or of the variables with basis functions."""
+        bounds = {n: b for n, b in self.bounds.items() if n in schema}
+        return FixedPointEncoding(schema, bounds, self.rows, self.sites)
+
     @property
     def fraction(self) -> int:
         """Binary digits after the point, in units of the bounds. Two digits are left free."""

@@ -115,9 +115,7 @@ class AskMoments(_MomentsRequest):
         return [] if fits and small else ["the map of the rows does not fit the study"]
 
     def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
-        schema = common.schema.subset(self.asked)
-        bounds = {n: b for n, b in common.bounds.items() if n in schema}
-        return FixedPointEncoding(schema, bounds, common.rows, common.sites)
+        return common.over(common.schema.subset(self.asked))
 
     def size(self, grid: FixedPointEncoding) -> int:
         if self.round == SURVEY:
@@ -269,9 +267,7 @@ class AskFeatures(_MomentsRequest):
         return ["the study does not fix these basis functions, with these centres and scales"]
 
     def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
-        schema = self.expansion.widen(common.schema)
-        bounds = {n: common.bounds[n] for n in schema.names}
-        return FixedPointEncoding(schema, bounds, common.rows, common.sites)
+        return common.over(self.expansion.widen(common.schema))
 
     def contribute(self, source: Source) -> Moments:
         return source.with_features(self.expansion).moments()

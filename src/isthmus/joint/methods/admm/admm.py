@@ -22,8 +22,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ConsensusModel
-from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
+from isthmus.joint.methods.admm.models import LARGEST, SMALLEST, ADMMOptions, ConsensusModel
 from isthmus.joint.methods.admm.requests import CAUTION, AskConsensus, AskNetworks, StepOfADMM
 from isthmus.joint.methods.objective import JointObjective
 from isthmus.objectives import Capability, Sense

@@ -7,8 +7,14 @@ from typing import final
 import numpy as np
 
 from isthmus.errors import DataError
-from isthmus.joint.methods.admm.models import ConsensusModel, Pull, cycles
-from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
+from isthmus.joint.methods.admm.models import (
+    LARGEST,
+    SMALLEST,
+    ADMMOptions,
+    ConsensusModel,
+    Pull,
+    cycles,
+)
 from isthmus.types import Floats
 
 LARGEST_PARAMETER = 1024.0

@@ -22,8 +22,12 @@ from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ConsensusModel, LinearConsensus, PerceptronConsensus
-from isthmus.joint.methods.admm.options import ADMMOptions
+from isthmus.joint.methods.admm.models import (
+    ADMMOptions,
+    ConsensusModel,
+    LinearConsensus,
+    PerceptronConsensus,
+)
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints, to_ints
 from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Moments, Schema
