@@ -1,8 +1,8 @@
 """Networks whose structure is learned from noisy statistics, for the other scripts here.
 
 `TUNING` are random networks on which the constants for counts are varied, `REPORTED` are those on
-which their rules were developed and their accuracy is reported (`counts.py`), and
-`GAUSSIAN` are those of noisy moments (`whitening.py`).
+which their rules were developed and their accuracy is reported, `UNSEEN` are others (`counts.py`),
+and `GAUSSIAN` are those of noisy moments (`whitening.py`).
 
 The statistics are those of the sites' own code, with as much noise as the study asks for. Keys,
 masks and processes are left out: masks cancel in a sum, which is the same integer however it is
@@ -17,7 +17,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +51,6 @@ DELTA = 1e-6
 PARENTS = 2
 SPREAD = 4.0
 """Bounds of continuous variables, in standard deviations on both sides of the mean."""
-WIDE = 20.0
-"""The same where noise is skewed. Values beyond their bounds would change relations."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,8 @@ class Problem:
     schema: ist.Schema
     bounds: dict[str, tuple[float, float]]
     rows: np.ndarray
+    sums: dict[Any, np.ndarray] = field(default_factory=dict)
+    """Exact sums that were computed before; those of pairs do not depend on ε."""
 
     @property
     def is_discrete(self) -> bool:
@@ -91,7 +91,10 @@ class Problem:
 
         def ask(number: int, plan: ist.CountPlan) -> tuple[list[int], int]:
             release = NoisyCounts(study, number, plan)
-            return noisy_total(release, release.integers(self.rows[:n]), rng)[0], SITES
+            key = n, release.layout.sets
+            if key not in self.sums:
+                self.sums[key] = release.integers(self.rows[:n])
+            return noisy_total(release, self.sums[key], rng)[0], SITES
 
         return noisy_counts(study, ask)
 
@@ -128,11 +131,13 @@ def noisy_total(
     return (exact + noise).tolist(), scale
 
 
-def gaussian(dag: ist.DAG, n: int, seed: int, sample: int, noise: Noise = Gaussian()) -> Problem:
+def linear(
+    dag: ist.DAG, n: int, seed: int, noise: Noise = Gaussian(), spread: float = SPREAD
+) -> Problem:
     """Rows of a linear network with random coefficients."""
-    model = linear_model(dag, seed=seed, noise=noise)
-    spread = (SPREAD if noise == Gaussian() else WIDE) * np.sqrt(np.diagonal(model.covariance()))
-    bounds = {name: (-s, s) for name, s in zip(dag.nodes, spread.tolist(), strict=True)}
+    model, sample = linear_model(dag, seed=seed, noise=noise), 1000 + seed
+    width = spread * np.sqrt(np.diagonal(model.covariance()))
+    bounds = {name: (-s, s) for name, s in zip(dag.nodes, width.tolist(), strict=True)}
     schema = ist.Schema(tuple(Variable(v, ist.Kind.CONTINUOUS) for v in dag.nodes))
     return Problem(dag, schema, bounds, model.sample(n, seed=sample).array())
 
@@ -145,25 +150,21 @@ def discrete(network: Any, n: int, sample: int) -> Problem:
     return Problem(network.dag, ist.Schema(variables), {}, rows)
 
 
-def _gaussian(d: int, degree: int, noise: Noise = Gaussian()) -> Callable[[int, int], Problem]:
-    def make(n: int, seed: int) -> Problem:
-        return gaussian(erdos_renyi(d, degree * d // 2, seed=seed), n, seed, 1000 + seed, noise)
-
-    return make
+def _gaussian(d: int, degree: int) -> Callable[[int, int], Problem]:
+    return lambda n, seed: linear(erdos_renyi(d, degree * d // 2, seed=seed), n, seed)
 
 
 def _hubs(d: int) -> Callable[[int, int], Problem]:
-    def make(n: int, seed: int) -> Problem:
-        return gaussian(scale_free(d, 2, seed=seed), n, seed, 1000 + seed)
-
-    return make
+    return lambda n, seed: linear(scale_free(d, 2, seed=seed), n, seed)
 
 
-def _random_tables(d: int, concentration: float) -> Callable[[int, int], Problem]:
+def _random_tables(
+    d: int, edges: int, parents: int, concentration: float
+) -> Callable[[int, int], Problem]:
     def make(n: int, seed: int) -> Problem:
         for attempt in range(1000):
-            dag = erdos_renyi(d, d, seed=1000 * seed + attempt)
-            if max(len(dag.parents(v)) for v in dag.nodes) <= PARENTS:
+            dag = erdos_renyi(d, edges, seed=1000 * seed + attempt)
+            if max(len(dag.parents(v)) for v in dag.nodes) <= parents:
                 break
         network = discrete_network(
             dag, cardinalities=(2, 4), concentration=concentration, seed=seed
@@ -178,11 +179,14 @@ def _stored(name: str) -> Callable[[int, int], Problem]:
 
 
 TUNING: dict[str, Callable[[int, int], Problem]] = {
-    "tables8, concentration 1": _random_tables(8, 1.0),
-    "tables8, concentration 0.3": _random_tables(8, 0.3),
-    "tables12, concentration 0.5": _random_tables(12, 0.5),
+    "8 variables, concentration 1": _random_tables(8, 8, 2, 1.0),
+    "8 variables, concentration 0.3": _random_tables(8, 8, 2, 0.3),
+    "12 variables, concentration 0.5": _random_tables(12, 12, 2, 0.5),
+    "20 variables, concentration 1": _random_tables(20, 30, 4, 1.0),
+    "20 variables, concentration 0.3": _random_tables(20, 30, 4, 0.3),
 }
-"""Random networks; each seed is another graph with other parameters."""
+"""Random networks; each seed is another graph with other parameters. Variables have up to two
+parents, and up to four in the larger ones."""
 
 GAUSSIAN: dict[str, Callable[[int, int], Problem]] = {
     "gaussian10": _gaussian(10, 4),
@@ -193,12 +197,23 @@ GAUSSIAN: dict[str, Callable[[int, int], Problem]] = {
 }
 """Random networks; each seed is another graph. The first two are reported in detail."""
 
-SKEWED = _gaussian(10, 4, Exponential())
-"""The first of them with skewed noise."""
+
+def skewed(n: int, seed: int, spread: float = 20.0) -> Problem:
+    """The first of them with skewed noise, in wider bounds."""
+    return linear(erdos_renyi(10, 20, seed=seed), n, seed, Exponential(), spread)
+
 
 REPORTED: dict[str, Callable[[int, int], Problem]] = {
     "asia": _stored("asia"),
     "sachs": _stored("sachs"),
     "child": _stored("child"),
+    "insurance": _stored("insurance"),
+    "alarm": _stored("alarm"),
 }
 """Stored networks: each seed is another sample."""
+
+UNSEEN: dict[str, Callable[[int, int], Problem]] = {
+    name: _stored(name)
+    for name in ("cancer", "earthquake", "survey", "water", "hailfinder", "hepar2", "win95pts")
+}
+"""Stored networks that no rule or constant was developed on."""

@@ -277,6 +277,7 @@ def test_from_policy_to_dry_run(
     said = capsys.readouterr().out
     assert "clipped    1 row" in said
     assert "12345" not in said
+    assert "wider bounds" not in said
     assert run("site", "freeze", home, study) == 0
     assert "Opened the cohort '2'" in capsys.readouterr().out
     assert run("site", "cohorts", home) == 0
@@ -288,6 +289,9 @@ def test_from_policy_to_dry_run(
     assert run("site", "retire", home, "2", "--without", data) == ExitCode.REFUSED  # who is who?
     assert run("site", "cohorts", home) == 0
     assert "1:" not in capsys.readouterr().out
+    old = table(folder / "old.csv", rows=200)  # ages up to 219
+    assert run(*again, old) == 0
+    assert "wider bounds" in capsys.readouterr().out
 
 
 def test_signing_shows_everything_that_is_signed(

@@ -18,6 +18,11 @@ from isthmus.sources.tables.read_table import read_table
 LARGE_BLUR = 0.01
 """Share of the variance of a variable that its blur adds, from which on it is mentioned."""
 
+MANY_CLIPPED, FEW_CLIPPED = 0.001, 10
+"""Wider bounds are suggested if more than this share of the rows, and more than this number, have a
+clipped value. Normal variables with bounds of four standard deviations have fewer, and exponential
+ones have more."""
+
 
 def add_cohort_actions(action: Callable[..., argparse.ArgumentParser]) -> None:
     """Describe the actions on cohorts."""
@@ -87,6 +92,11 @@ def _frozen(name: str, cohort: Any) -> Iterator[str]:
     )
     yield f"  dropped    {counted(frozen.dropped, 'row')} that lack a value or have another level"
     yield f"  clipped    {counted(frozen.clipped, 'row')} with a value outside of the bounds"
+    if frozen.clipped > max(MANY_CLIPPED * len(frozen.values), FEW_CLIPPED):
+        yield (
+            "             These are so many that edges may be learned that are not there: ask the "
+            "author of the study for wider bounds, or to take logarithms of skewed variables."
+        )
     if frozen.known:
         yield f"  left out   {counted(frozen.known, 'person')} of other cohorts"
     if cohort.certificate is not None:

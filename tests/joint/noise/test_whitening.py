@@ -239,6 +239,21 @@ def test_values_at_their_bounds_are_noticed() -> None:
     assert (found.hidden, found.clipped) == (("x1",), ("x1",))
 
 
+@pytest.mark.parametrize(("bound", "noticed"), [(3.0, ("x1",)), (40.0, ())])
+def test_a_clipped_tail_is_noticed(bound: float, noticed: tuple[str, ...]) -> None:
+    """Few values are clipped, but they are far more than the density next to the bound has.
+
+    A density that is largest at its bound, as that of x2 is, is not taken for clipped values.
+    """
+    rng = np.random.default_rng(9)
+    rows = rng.normal(size=(100_000, 3))
+    rows[:, 1] = rng.gamma(2.0, size=100_000) - 2.0
+    rows[:, 2] = rng.exponential(size=100_000)
+    bounds = {"x0": (-6.0, 6.0), "x1": (-2.0 - bound, bound), "x2": (0.0, 40.0)}
+    found = estimate(study(numbers(3), ["moments"], bounds=bounds), rows, rng)
+    assert found.clipped == noticed
+
+
 def test_variances_are_those_of_normal_rows() -> None:
     rng = np.random.default_rng(8)
     for columns in (1, 5, 20):

@@ -110,9 +110,11 @@ class NoiseCost:
             )
         if self.clipped:
             said.append(
-                f"Most values of {list(self.clipped[:10])} are at or beyond their bounds, to which "
-                "they were clipped. Unless a variable has two values only, its bounds in the study "
-                "are too narrow, and the result is about clipped values."
+                f"Values of {list(self.clipped[:10])} pile up at their bounds, to which they were "
+                "clipped. Unless a variable has many such values by its nature, its bounds in the "
+                "study are too narrow: relations of clipped values are not those of the values, "
+                "and edges may be learned that are not there. Freeze the tables for a study with "
+                "wider bounds, or take the logarithm of skewed variables first."
             )
         if said:
             warnings.warn(" ".join(said), DataWarning, stacklevel=4)

@@ -38,7 +38,7 @@ class NoisyEstimate(Generic[S]):
     hidden
         Variables whose variance is not larger than the noise: their bounds may be too wide.
     clipped
-        Variables most of whose values are at or beyond their bounds, which may be too narrow.
+        Variables whose values pile up at a bound: their bounds may be too narrow.
     """
 
     statistic: S

@@ -53,6 +53,10 @@ CHUNK = 2**16
 STANDS_OUT = 3.0
 """A count of the survey is taken for rows if it is larger than so many standard deviations."""
 
+SPIKE = 4.0
+"""Rows pile up at a bound if the count there is larger than the next one by so many standard
+deviations, and the next one is smaller by as many than the largest."""
+
 EARLY_RADIUS, LAST_RADIUS = 0.5, 1.0
 """Square of the radius of the ball, per column of white rows. Small balls need little noise; in
 large ones sums are those of the rows as they are."""
@@ -197,7 +201,7 @@ class Surveyed:
     unseen
         Columns of levels with too few rows to be seen. They count as the first level.
     edge
-        Variables most of whose values are at their bounds.
+        Variables whose values pile up at a bound.
     """
 
     n: float
@@ -216,8 +220,8 @@ class Surveyed:
         unseen, edge, at = set[int](), list[str](), 1
         variables = zip(layout.schema.variables, layout.schema.blocks, layout.bins, strict=True)
         for v, (column, stop), bins in variables:
-            seen = counts[at : at + bins]
-            seen = np.where(seen > STANDS_OUT * error, seen, 0.0)
+            own = counts[at : at + bins]
+            seen = np.where(own > STANDS_OUT * error, own, 0.0)
             at += bins
             if v.kind is Kind.DISCRETE:
                 share = np.clip(seen[1:] / n, 0.0, 1.0)
@@ -233,9 +237,23 @@ class Surveyed:
             centre[column] = seen @ place / seen.sum()
             variance = seen @ (place - centre[column]) ** 2 / seen.sum()
             spread[column] = math.sqrt(variance + (2 / bins) ** 2 / 12)
-            if seen[[0, -1]].sum() > seen.sum() / 2:
+            most_outside = seen[[0, -1]].sum() > seen.sum() / 2
+            if most_outside or _piles_up(own, error) or _piles_up(own[::-1], error):
                 edge.append(v.name)
         return cls(n, error, centre, spread, frozenset(unseen), tuple(edge))
+
+
+def _piles_up(counts: Floats, error: float) -> bool:
+    """Return whether more rows are at the first place than the places next to it explain.
+
+    Values that are clipped are all at the bound, apart from the body of the distribution. A density
+    that is largest at its bound, such as that of a waiting time, does not count.
+    """
+    largest = float(counts[1:].max())
+    return all(
+        high - counts[1] > SPIKE * math.sqrt(2.0 * error**2 + max(high + counts[1], 0.0))
+        for high in (counts[0], largest)
+    )
 
 
 @final
