@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from itertools import combinations
 from typing import final
 
 import numpy as np
@@ -52,7 +51,7 @@ class Dependence:
         self._pairs = [s for s in found.variances if len(s) == 2]
         self._tables: dict[Positions, Floats] = {}
         self._strengths: dict[tuple[int, Positions], tuple[float, float]] = {}
-        self._known: dict[tuple[int, int, Positions], tuple[Floats, Floats | float] | None] = {}
+        self._known: dict[tuple[int, int, Positions], tuple[Floats, Floats] | None] = {}
 
     def _margin(self, i: int) -> Floats:
         """Return the counts of one variable. None is below the noise."""
@@ -123,10 +122,7 @@ class Dependence:
     def given(self, a: int, b: int, others: Positions) -> float | None:
         """Test whether two variables depend on each other only through at most two others.
 
-        Returns
-        -------
-        float or None
-            ``None`` if the tables for it are not known.
+        ``None`` if the tables for it are not known.
         """
         expected = self._expected(*pair(a, b), others)
         return None if expected is None else self._excess(*pair(a, b), *expected)
@@ -156,21 +152,14 @@ class Dependence:
         table, variance = self.table(a, b), both[0] + both[1]
         return float((((table - both[0]) ** 2 - (table - one[0]) ** 2) / variance).sum())
 
-    def _expected(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats | float] | None:
+    def _expected(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats] | None:
         """Return the table that is expected, and the variance of the noise in it."""
-        key = (a, b, others)
-        if key not in self._known:
-            self._known[key] = self._computed(a, b, others)
-        return self._known[key]
-
-    def _computed(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats | float] | None:
-        if any(p not in self._found.variances for p in combinations(sorted((a, b, *others)), 2)):
+        if (a, b) not in self._found.variances:
             return None
-        if not others:
-            return self._apart(a, b)
-        if len(others) == 1:
-            return self._through(a, b, others[0])
-        return self._through_two(a, b, *others)
+        if (a, b, others) not in self._known:
+            expected = self._through(a, b, others) if others else self._apart(a, b)
+            self._known[a, b, others] = expected
+        return self._known[a, b, others]
 
     def _independent(self, a: int, b: int) -> Floats:
         return np.outer(self._margins[a], self._margins[b]) / self.n
@@ -184,33 +173,25 @@ class Dependence:
         )
         return self._independent(a, b), noise
 
-    def _excess(self, a: int, b: int, expected: Floats, noise: Floats | float) -> float:
+    def _excess(self, a: int, b: int, expected: Floats, noise: Floats) -> float:
         statistic = ((self.table(a, b) - expected) ** 2 / (expected + noise)).sum()
         return float(statistic) - self.quantile(a, b, self.level)
 
-    def _through(self, a: int, b: int, k: int) -> tuple[Floats, Floats]:
-        first, second = _shares(self.table(a, k)), _shares(self.table(b, k))
-        expected = (first * self._margins[k]) @ second.T
+    def _through(self, a: int, b: int, others: Positions) -> tuple[Floats, Floats] | None:
+        one, two = self.joint(a, *others), self.joint(b, *others)
+        if one is None or two is None:
+            return None
+        first, second = (_shares(t).reshape(len(t), -1) for t in (one, two))
+        weight = self._margins[others[0]]
+        if len(others) == 2:
+            weight = np.maximum(self.table(*others), LEAST_SHARE).reshape(-1)
+            weight *= self.n / weight.sum()
         # The noise of the tables that the expected one is computed from adds to its own.
         noise = self.noise(a, b) + (
-            self.noise(a, k) * (second**2).sum(axis=1)[None, :]
-            + self.noise(b, k) * (first**2).sum(axis=1)[:, None]
+            self.noise(a, *others) * (second**2).sum(axis=1)[None, :]
+            + self.noise(b, *others) * (first**2).sum(axis=1)[:, None]
         )
-        return expected, noise
-
-    def _through_two(self, a: int, b: int, k: int, m: int) -> tuple[Floats, Floats] | None:
-        first, second = self.joint(a, k, m), self.joint(b, k, m)
-        if first is None or second is None:
-            return None
-        first, second = _shares(first), _shares(second)
-        both = np.maximum(self.table(k, m), LEAST_SHARE)
-        both *= self.n / both.sum()
-        expected = np.einsum("akm,bkm,km->ab", first, second, both)
-        noise = self.noise(a, b) + (
-            self.noise(a, k, m) * (second**2).sum(axis=(1, 2))[None, :]
-            + self.noise(b, k, m) * (first**2).sum(axis=(1, 2))[:, None]
-        )
-        return expected, noise
+        return (first * weight) @ second.T, noise
 
     def within(self, a: int, b: int, k: int) -> float | None:
         """Test whether two variables depend on each other within the strata of a third."""

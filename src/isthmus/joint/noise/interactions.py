@@ -114,13 +114,13 @@ class ContrastLayout:
 
     def integers(self, codes: Integers) -> Integers:
         """Return the sums over rows; `codes` has a column for each variable."""
-        parts = []
+        parts, columns = [], np.ascontiguousarray(codes.T)
         for positions in self.sets:
             if not positions:
                 parts.append(np.array([FINE * len(codes)], dtype=np.int64))
                 continue
             shape = tuple(self.sizes[i] for i in positions)
-            cells = np.ravel_multi_index([codes[:, i] for i in positions], shape)
+            cells = np.ravel_multi_index([columns[i] for i in positions], shape)
             table = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
             for axis, i in enumerate(positions):
                 table = np.asarray(_along(table, contrasts(self.sizes[i]).T, axis), dtype=np.int64)

@@ -3,19 +3,18 @@
 Noise hides dependence, so that tests that find none say little. An edge is therefore only kept if
 the dependence is visible and no path through other variables explains it, and colliders need
 evidence, too. Everything else is left out. The steps are those of the PC algorithm (Spirtes and
-Glymour 1991), with rules of their own for tests with little power. Rules and constants were found
-on asia, child and sachs; ``benchmarks/results/privacy-counts.md`` varies the constants on random
-networks, on which some other values do a little better.
+Glymour 1991), with rules of their own for tests with little power. Rules were found on asia, child,
+sachs, insurance and alarm. ``benchmarks/results/privacy-counts.md`` varies the constants on random
+networks, on which no other values do clearly better.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
-from typing import TypeAlias, final
+from typing import TypeAlias
 
 import numpy as np
 
@@ -53,27 +52,9 @@ CLEAR = 1e3
 """Evidence for or against a collider counts up to this."""
 
 
-@final
-@dataclass(frozen=True, order=True)
-class Explanation:
-    """A dependence that goes through other variables.
-
-    Attributes
-    ----------
-    rest
-        How much of it is left, in standard deviations.
-    ends, others
-        The two variables, and those between them.
-    """
-
-    rest: float
-    ends: Positions
-    others: Positions
-
-    @property
-    def triangles(self) -> set[Positions]:
-        """Each of the other variables, with the two."""
-        return {tuple(sorted((*self.ends, k))) for k in self.others}
+Explanation: TypeAlias = tuple[float, Positions, Positions]
+"""A dependence that goes through other variables: how much of it is left, in standard deviations,
+the two variables, and those between them."""
 
 
 def first_skeleton(seen: Dependence) -> Skeleton:
@@ -99,12 +80,13 @@ def _explained(
     left, used = set(pairs), set[Positions]()
     for order in orders:
         found = [e for p in left for e in _explanations(seen, p, visible, left, level, order)]
-        for e in sorted(found):
-            if e.ends not in left or used & e.triangles:
+        for _, ends, others in sorted(found):
+            triangles = {tuple(sorted((*ends, k))) for k in others}
+            if ends not in left or used & triangles:
                 continue  # in a triangle, one edge at most is explained by the other two
-            if all(any(pair(end, k) in left for end in e.ends) for k in e.others):
-                left.discard(e.ends)
-                used |= e.triangles
+            if all(any(pair(end, k) in left for end in ends) for k in others):
+                left.discard(ends)
+                used |= triangles
     return frozenset(left)
 
 
@@ -131,7 +113,7 @@ def _explanations(
         excess = seen.given(a, b, others)
         if excess is not None and excess <= allowed:
             statistic = excess + seen.quantile(a, b, seen.level)
-            yield Explanation((statistic - degrees) / math.sqrt(2.0 * degrees), ends, others)
+            yield (statistic - degrees) / math.sqrt(2.0 * degrees), ends, others
 
 
 def is_between(seen: Dependence, ends: Positions, others: Positions) -> bool:
