@@ -64,6 +64,10 @@ class NoDrawsError(IsthmusError, RuntimeError):
     """A sampler was stopped before its first draw, so there is no posterior to return."""
 
 
+class TimeLimitError(IsthmusError, TimeoutError):
+    """The time limit ended before there was a first result, while data were read."""
+
+
 class MissingExtraError(IsthmusError, ImportError):
     """An optional dependency is not installed."""
 

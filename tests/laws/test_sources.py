@@ -193,14 +193,13 @@ def test_spark_gives_what_the_frame_gives(make_pyspark: Constructor, data: Table
 
 
 @pytest.mark.parametrize("engine", ["polars-lazy", "duckdb"])
-def test_large_joint_tables_are_asked_for_in_packs(
+def test_large_joint_tables_are_counted_by_sets(
     request: pytest.FixtureRequest, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same counts when the joint table is too large to fetch at once."""
     make: Constructor = request.getfixturevalue(f"make_{engine.replace('-', '_')}")
-    monkeypatch.setattr("isthmus.sources.tables.lazy.SMALL", 50)
+    monkeypatch.setattr("isthmus.sources.tables.lazy.MOST", 450)
     monkeypatch.setattr("isthmus.sources.tables.lazy.HEAD", 100)
-    monkeypatch.setattr("isthmus.sources.tables.grouping.PACK", 64)
     rng = np.random.default_rng(8)
     data = {f"v{i}": rng.integers(0, 3, 500) for i in range(8)}
     data["v7"] = (data["v0"] + data["v1"]) % 3
@@ -208,7 +207,6 @@ def test_large_joint_tables_are_asked_for_in_packs(
     assert source.schema() == Schema.discrete(dict.fromkeys(data, (0, 1, 2)))
     plan = CountPlan.up_to(2)
     check_counts(source.counts(plan), frame.counts(plan))
-    asked = [e for e in source.disclosure().entries if "distinct rows of" in e.what]
-    assert 3 < len(asked) < 28
-    assert all(e.size <= 64 * 9 for e in asked)
-    check_source(source, frame)
+    asked = [e for e in source.disclosure().entries if "sets" in e.what]
+    assert [e.size for e in asked] == [28 * 9]
+    check_moments(source.moments(), frame.moments())

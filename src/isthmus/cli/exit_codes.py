@@ -22,6 +22,7 @@ from isthmus.errors import (
     RefusedError,
     SchemaError,
     StudyError,
+    TimeLimitError,
     UnplannedError,
 )
 
@@ -72,6 +73,7 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (LedgerError, ExitCode.LEDGER),
     (FederationError, ExitCode.FEDERATION),
     (NoDrawsError, ExitCode.NO_DRAWS),
+    (TimeLimitError, ExitCode.NO_DRAWS),
     (OSError, ExitCode.FILE),
     (MemoryError, ExitCode.MEMORY),
 )

@@ -23,6 +23,7 @@ from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import prepare_jointly
 from isthmus.compose.prepare import prepare, require_capability
 from isthmus.compose.progress import reporter_for
+from isthmus.compose.requested_run import RequestedRun
 from isthmus.compose.statistics_kept import LearnedStatistics
 from isthmus.compose.structural_em import StructuralEMRun
 from isthmus.errors import ArgumentError
@@ -76,11 +77,13 @@ def learn(
     seed
         Random seed. The same seed gives the same graph.
     time_limit
-        Stop after this many seconds and return the best graph so far. Reading a table in memory
-        is included; waiting for a database or for the sites of a federation is not. The statistics
-        are computed in any case: with 10,000 columns that takes tens of seconds, and a warning
-        says so before. `PrivateK2` and `StructureOnly` have no graph before their end: they raise
-        `AbortedError`, and the next call resumes the run.
+        Stop after this many seconds and return the best graph so far. Reading a table is included,
+        also one of an engine: it is checked after each batch of rows and each query, and
+        `TimeLimitError` is raised if there is no graph yet. Waiting for the sites of a federation
+        is not included. Sums of a table in memory are computed in any case: with 10,000 columns
+        that takes tens of seconds, and a warning says so before. `PrivateK2` and `StructureOnly`
+        have no graph before their end: they raise `AbortedError`, and the next call resumes the
+        run.
     progress
         True, False, or a function that is called with a :class:`~isthmus.runs.Progress`. By
         default progress is shown if standard error is a terminal and the search takes long.
@@ -120,6 +123,7 @@ def learn(
         kinds=kinds,
         missing=missing,
         structural_em=True,
+        requests=True,
         time_limit=time_limit,
     )
     if search is None:
@@ -131,7 +135,8 @@ def learn(
         time_limit -= spent
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
     rng = np.random.default_rng(seed)
-    run = search.begin(problem.objective, problem.constraints, rng)
+    requesting = RequestedRun.of(problem, search, seed)
+    run = requesting or search.begin(problem.objective, problem.constraints, rng)
     completing = StructuralEMRun.of(problem, search, run, rng)
     result, status = _drive(completing or run, search, time_limit, progress)
     if time_limit is not None and time_limit <= 0.0 and status.ending is Ending.TIME_LIMIT:
@@ -142,8 +147,10 @@ def learn(
         status = replace(status, message=message)
     if completing is not None:
         problem = completing.completed(problem)
+    dag = DAG.from_parents(problem.objective.nodes, result.parents)
+    if requesting is not None:
+        problem = requesting.completed(problem, dag)
     objective = problem.objective
-    dag = DAG.from_parents(objective.nodes, result.parents)
     again = partial(
         learn, score=problem.score, search=search, knowledge=knowledge, seed=seed, progress=False
     )

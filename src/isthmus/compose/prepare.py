@@ -7,6 +7,7 @@ joint source offers itself.
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -25,13 +26,23 @@ from isthmus.compose.arguments import (
 )
 from isthmus.compose.defaults import choose_score
 from isthmus.compose.joint import refuse_joint_search
+from isthmus.deadline import limited
 from isthmus.errors import DataWarning, GraphError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
+from isthmus.scores.requested import RequestedScores
 from isthmus.searches.base import Accepts
 from isthmus.sources import Missing, Source, TimeUnit, WithFeatures, as_source
-from isthmus.statistics import Kind, Moments, Schema, Statistic, Summary
+from isthmus.statistics import (
+    Counts,
+    Kind,
+    Moments,
+    Schema,
+    Statistic,
+    Summary,
+)
+from isthmus.statistics.requested import RequestedCounts
 
 _SECONDS_PER_PAIR = 5e-8
 """Lower bound of the time per pair of columns until a search can start. With 10,000 columns and 200
@@ -62,7 +73,7 @@ class Problem:
     knowledge
         Background knowledge as the user gave it, and that time does not run backwards.
     waited
-        Seconds until a source other than a table in memory had given the statistics.
+        Seconds that others took to give the statistics, which do not count for a time limit.
     """
 
     source: Source
@@ -93,6 +104,7 @@ def prepare(
     dag: DAG | None = None,
     choose: Callable[[Schema], tuple[AnyScore, str]] | None = None,
     structural_em: bool = False,
+    requests: bool = False,
     time_limit: float | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.
@@ -121,9 +133,12 @@ def prepare(
     structural_em
         Whether the caller completes missing values for `StructuralEM`. The objective is then that
         of `AvailableCases`, to start with.
+    requests
+        Whether the caller runs the search again after counting what it asked for; see
+        `RequestedCounts`.
     time_limit
         Seconds that the caller has. Moments of incomplete rows are estimated for at most half of
-        them.
+        them. `TimeLimitError` if reading takes longer.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -146,10 +161,11 @@ def prepare(
     source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
     if search is not None:
         refuse_joint_search(search, source)
-    in_memory = source.in_memory
     if time_limit is not None:
         source.limit_estimation(begin + 0.5 * time_limit)
-    schema, reading = source.schema(), source.reading()
+    until = begin + time_limit if time_limit is not None and source.timed else math.inf
+    with limited(until):
+        schema, reading = source.schema(), source.reading()
     if dag is not None:
         refuse_back_in_time(dag, schema)
     known = known.without(reading.left_out)
@@ -166,14 +182,20 @@ def prepare(
     fixed = data if isinstance(data, (Source, Statistic)) else None
     _require_kind(chosen, variables, accepts, fixed)
     chosen = source.adapt(chosen)
+    timed, in_memory = source.timed, source.in_memory
     source = _with_features(source, chosen)
     if in_memory and time_limit is not None and issubclass(chosen.needs, Moments):
         _warn_of_minimum(source.schema().width, time_limit - (time.monotonic() - begin))
-    statistics = _gather(source, chosen, dag)
-    waited = 0.0 if in_memory else time.monotonic() - begin
+    with limited(until):
+        statistics = _gather(source, chosen, dag, requests=requests)
+    waited = 0.0 if timed else time.monotonic() - begin
     reading = reading.with_constants(statistics.constants())
     reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
-    objective: Objective = chosen.bind(statistics)
+    objective: Objective = (
+        RequestedScores(chosen, statistics).objective()
+        if isinstance(statistics, RequestedCounts)
+        else chosen.bind(statistics)
+    )
     require_capability(chosen, objective.capabilities, accepts, search)
     nodes = set(objective.nodes)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in nodes})
@@ -287,9 +309,13 @@ def _with_features(source: Source, score: AnyScore) -> Source:
     return WithFeatures(source, score.basis)
 
 
-def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Summary:
+def _gather(source: Source, score: AnyScore, dag: DAG | None, *, requests: bool) -> Summary:
     """Ask the source for the statistics that the score needs."""
     try:
+        if requests and dag is None and score.needs is Counts:
+            counts = source.requested_counts()
+            if counts is not None:
+                return counts
         return source.gather(score.needs, dag)
     except MismatchError as refusal:
         raise MismatchError(f"{score!r} needs {score.needs.described}. {refusal}") from refusal

@@ -119,6 +119,28 @@ def tally_many(
     return [table for table in result if table is not None]
 
 
+def add_tables(
+    codes: Codes, cardinalities: Cardinalities, sets: NDArray[np.int64], values: NDArray[np.int64]
+) -> None:
+    """Count rows in the tables of equally large sets, and add them to the cells of `values`.
+
+    Parameters
+    ----------
+    codes, cardinalities
+        As for `tally`.
+    sets
+        The variables of each table, one row per table.
+    values
+        The cells of all tables one after the other, each in C order.
+    """
+    cards = _checked(codes, None, cardinalities)
+    try:
+        _, found = _native.tally_sets(codes, None, cards, sets, CountingMethod.FASTEST)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+    values += found
+
+
 def tally_all(
     codes: Codes,
     weights: Weights,
@@ -162,4 +184,4 @@ def _checked(codes: Codes, weights: Weights, cardinalities: Cardinalities) -> ND
     return cards
 
 
-__all__ = ["CountingMethod", "Tables", "tally", "tally_all", "tally_many"]
+__all__ = ["CountingMethod", "Tables", "add_tables", "tally", "tally_all", "tally_many"]

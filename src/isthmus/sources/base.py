@@ -27,6 +27,7 @@ from isthmus.statistics import (
     Statistic,
     Summary,
 )
+from isthmus.statistics.requested import RequestedCounts
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
@@ -65,12 +66,15 @@ class Source(ABC):
     Attributes
     ----------
     in_memory
-        Whether the data are in this process, so that reading them counts for a time limit.
+        Whether the data are in this process.
+    timed
+        Whether reading counts for a time limit. Waiting for others, as in a federation, does not.
     missing
         How missing values are handled; None if they are refused, or if there are none.
     """
 
     in_memory: ClassVar[bool] = False
+    timed: ClassVar[bool] = False
     missing: Missing | None = None
 
     @abstractmethod
@@ -130,6 +134,13 @@ class Source(ABC):
     def gather(self, needs: type[Statistic], dag: DAG | None = None) -> Summary:
         """Return the statistics that a score needs; only of the families of a graph, if given."""
         return needs.gather(self, dag)
+
+    def requested_counts(self) -> RequestedCounts | None:
+        """Return counts that are computed when a search has asked for them.
+
+        None (the default) if the source gives all counts at once.
+        """
+        return None
 
     def incomplete(self) -> IncompleteCounts:
         """Return the coded rows of discrete variables, with missing values."""

@@ -111,6 +111,7 @@ class Frame(Source):
     """
 
     in_memory: ClassVar[bool] = True
+    timed: ClassVar[bool] = True
 
     def __init__(
         self,

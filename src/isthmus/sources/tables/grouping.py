@@ -19,7 +19,7 @@ from isthmus.types import Bools, Integers
 if TYPE_CHECKING:
     import narwhals as nw
 
-PACK = 2**18
+PACK = 2**12
 """Planned sets are asked for together while their common table has at most this many cells."""
 
 LOOK_BACK = 200
@@ -70,7 +70,8 @@ def group(
     is_discrete: Callable[[TableColumn, int], bool] | None = None,
     allow_missing: bool = False,
     are_all: bool = True,
-) -> Grouped:
+    most: int | None = None,
+) -> Grouped | None:
     """Count distinct rows in the engine, in one pass.
 
     Parameters
@@ -88,10 +89,15 @@ def group(
         Whether rows may have missing values.
     are_all
         Whether these are all columns of the table, which an error about missing values considers.
+    most
+        Maximum number of distinct rows; if there are more, the result is None.
     """
     import narwhals as nw
 
-    table = frame.group_by(*columns.values()).agg(nw.len().alias(NUMBER)).collect()
+    groups = frame.group_by(*columns.values()).agg(nw.len().alias(NUMBER))
+    table = (groups if most is None else groups.head(most + 1)).collect()
+    if most is not None and len(table) > most:
+        return None
     weights = np.asarray(table.get_column(NUMBER).to_numpy(), dtype=np.int64)
     n = int(weights.sum())
     read = [column_of_series(name, table.get_column(c)) for name, c in columns.items()]

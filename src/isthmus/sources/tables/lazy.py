@@ -5,20 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, final
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus import deadline
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.columns import TableColumn
-from isthmus.sources.tables.engines.base import batch_rows, plain_names
+from isthmus.sources.tables.columns import TableColumn, column_of_series
+from isthmus.sources.tables.engines.base import Engine, batch_rows, plain_names
 from isthmus.sources.tables.engines.find import engine_of, names_of
-from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
+from isthmus.sources.tables.grouping import NUMBER, Grouped, group
 from isthmus.sources.tables.infer_kinds import (
     Profile,
     decide,
@@ -64,8 +65,11 @@ from isthmus.statistics import (
     Schema,
     Variable,
 )
-from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
+from isthmus.statistics.blocks import Positions, planned_sets, tally
+from isthmus.statistics.coded import as_codes
 from isthmus.statistics.incomplete import IncompleteCounts
+from isthmus.statistics.requested import RequestedCounts
+from isthmus.types import Integers, Work
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -76,8 +80,9 @@ HEAD = 10_000
 MANY = 1_000
 """Text with more distinct values than this in the first rows may be an identifier."""
 
-SMALL = 2**22
-"""A joint table of at most this many distinct rows is fetched at once."""
+MOST = 2**20
+"""Number of values that are fetched as rows at most: distinct rows of a joint table with their
+frequencies, or a sample. Larger tables are counted in the engine, for sets of few columns."""
 
 
 @final
@@ -104,6 +109,8 @@ class Lazy(Source):
         The variables, if they are known in advance. It also selects the columns and their order,
         and makes the query for the levels unnecessary.
     """
+
+    timed: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -260,19 +267,22 @@ class Lazy(Source):
         return unit.value if isinstance(unit, TimeUnit) else None
 
     def _find_levels(self, names: list[str], readings: dict[str, ColumnReading]) -> None:
-        """Group by all discrete columns at once, or by a few at a time where that is too large."""
+        """Group by all discrete columns at once, or by each of them where that is too large."""
 
         def is_discrete(column: TableColumn, rows: int) -> bool:
             if column.name not in self._kinds:  # now all of its values are known
                 readings[column.name] = self._decide(column.name, column.profile(rows))
             return readings[column.name].read_as is ReadAs.DISCRETE
 
-        if isinstance(self.missing, AvailableCases | StructuralEM) or self._is_small(names):
-            self._group(names, is_discrete)
+        whole = isinstance(self.missing, AvailableCases | StructuralEM)
+        if (whole or self._is_small(names)) and self._group(names, is_discrete) is not None:
             return
-        sizes = np.array([max(self._profiles[n].distinct, 1) for n in names], dtype=np.int64)
-        for members, _ in pack([(i,) for i in range(len(names))], sizes):
-            self._group([names[i] for i in members], is_discrete)
+        if whole:
+            raise _too_many_rows(names, f"{self.missing!r} needs")
+        for name in names:
+            self._group([name], is_discrete, quietly=True)
+        size = sum(g.size for g in self._groups)
+        self._release(f"levels of {len(names)} variables and their frequencies", size)
 
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
@@ -320,7 +330,7 @@ class Lazy(Source):
             cells = math.prod(len(self._schema[n].levels) for n in names)
         else:
             cells = math.prod(max(self._profiles[n].distinct, 1) for n in names)
-        if cells <= SMALL:
+        if cells <= _most_rows(names):
             return True
         key = tuple(names)
         if key not in self._small:
@@ -339,15 +349,24 @@ class Lazy(Source):
         self._release("number of distinct rows among the first rows", 2)
         different, rows = (int(sizes.get_column(c).to_list()[0] or 0) for c in ("groups", "rows"))
         # Among m draws from D equal cells about m²/2D meet one drawn before.
-        if rows < HEAD or rows * rows / (2 * max(rows - different, 0.5)) <= SMALL:
+        most = _most_rows(names)
+        if rows < HEAD or rows * rows / (2 * max(rows - different, 0.5)) <= most:
             return True
         total = self._frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
         self._release("number of rows", 1)
-        return int(total.get_column("rows").to_list()[0]) <= SMALL
+        return int(total.get_column("rows").to_list()[0]) <= most
 
     def _group(
-        self, names: Sequence[str], is_discrete: Callable[[TableColumn, int], bool] | None = None
-    ) -> Grouped:
+        self,
+        names: Sequence[str],
+        is_discrete: Callable[[TableColumn, int], bool] | None = None,
+        *,
+        quietly: bool = False,
+    ) -> Grouped | None:
+        """Count distinct rows in the engine; None if there are too many.
+
+        `quietly` leaves it to the caller to record what was sent.
+        """
         levels = {} if self._schema is None else {n: self._schema[n].levels for n in names}
         columns = {n: self._columns[n] for n in names}
         grouped = group(
@@ -357,10 +376,17 @@ class Lazy(Source):
             is_discrete=is_discrete,
             allow_missing=isinstance(self.missing, AvailableCases | StructuralEM),
             are_all=len(names) == len(self._cells),
+            most=None if len(names) == 1 else _most_rows(names),
         )
+        deadline.check()
+        if grouped is None:
+            self._release("distinct rows, too many of them to be used", MOST)
+            self._small[tuple(names)] = False
+            return None
         self._groups.append(grouped)
-        rows = grouped.rows.codes.shape[1]
-        self._release(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
+        if not quietly:
+            rows = grouped.rows.codes.shape[1]
+            self._release(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
         return grouped
 
     @property
@@ -373,21 +399,24 @@ class Lazy(Source):
         """The distinct rows of discrete variables and how often they occur, with missing values."""
         return incomplete_counts(self.schema(), self._groups)
 
-    def _joint(self, names: Sequence[str]) -> CodedRows:
-        """Distinct rows of these variables, from earlier results if possible."""
+    def _joint(self, names: Sequence[str]) -> CodedRows | None:
+        """Distinct rows of these variables, from earlier results if possible; None if too many."""
         refuse_incomplete(self.missing, self._groups)
         for grouped in self._groups:
             if set(names) <= grouped.levels.keys():
                 return grouped.take(names)
-        return self._group(names).take(names)
+        if not self._is_small(names):
+            return None
+        found = self._group(names)
+        return None if found is None else found.take(names)
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         schema = self.schema()
         if self._moments is not None:
             return self._moments if names is None else self._moments.select(names)
         wanted = schema if names is None else schema.subset(names)
-        if not wanted.of_kind(Kind.CONTINUOUS) and self._is_small(wanted.names):
-            rows = self._joint(wanted.names)
+        rows = None if wanted.of_kind(Kind.CONTINUOUS) else self._joint(wanted.names)
+        if rows is not None:
             moments = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
         elif self._estimation is not None:
             columns = [self._columns[n] for n in schema.names]
@@ -423,18 +452,54 @@ class Lazy(Source):
 
     def counts(self, plan: CountPlan) -> Counts:
         schema = countable(self.schema(), plan)
-        if plan.is_everything or self._is_small(schema.names):
-            return Counts.from_rows(schema, self._joint(schema.names), plan=plan)
-        sizes = schema.cardinalities
-        held: dict[Positions, Block] = {}
-        n = 0
-        for members, wanted in pack(planned_sets(schema, plan), sizes):
-            rows = self._joint([schema.names[i] for i in members])
-            n = rows.n
-            for positions in wanted:
-                places = tuple(members.index(i) for i in positions)
-                held[positions] = count_set(rows, places, sizes[list(members)])
-        return Counts(schema, n, plan, held)
+        rows = self._joint(schema.names)
+        if rows is not None:
+            return Counts.from_rows(schema, rows, plan=plan)
+        if plan.is_everything:
+            raise _too_many_rows(schema.names, "The joint table has")
+        sets = planned_sets(schema, plan)
+        tables = deadline.completed(self._count_tables(schema, sets))
+        return Counts(schema, int(tables[0].sum()), plan, dict(zip(sets, tables, strict=True)))
+
+    def requested_counts(self) -> RequestedCounts | None:
+        """Counts on request; None if the joint table is small enough to be fetched at once."""
+        schema = self.schema()
+        schema.require(Kind.DISCRETE, "Counts need")
+        if self._joint(schema.names) is not None:
+            return None
+        singles = []
+        for name in schema.names:
+            grouped = next((g for g in self._groups if name in g.levels), None)
+            grouped = grouped or self._group([name])
+            assert grouped is not None  # single columns have no limit
+            rows = grouped.take([name])
+            singles.append(tally(rows, np.array([len(schema[name].levels)]), (0,)))
+        sample = self._sample(schema, int(singles[0].sum()))
+        return RequestedCounts(schema, singles, sample, partial(self._count_tables, schema))
+
+    def _sample(self, schema: Schema, total: int) -> CodedRows:
+        import narwhals as nw
+
+        columns = [self._columns[n] for n in schema.names]
+        rows = max(MOST // (2 * len(columns)), 1)
+        table = nw.from_native(self._engine.sample(columns, rows, total), eager_only=True)
+        if not len(table):
+            table = nw.from_native(Engine.sample(self._engine, columns, rows, total))
+        codes = np.empty((len(columns), len(table)), np.uint16)
+        for i, v in enumerate(schema.variables):
+            read = column_of_series(v.name, table.get_column(columns[i]))
+            codes[i] = read.encode(v.levels)[0]
+        self._release(f"a sample of {len(table)} rows of {len(columns)} variables", codes.size)
+        deadline.check()
+        return CodedRows(as_codes(codes, schema.cardinalities))
+
+    def _count_tables(self, schema: Schema, sets: Sequence[Positions]) -> Work[Sequence[Integers]]:
+        """Count tables over all rows in the engine, or next to it."""
+        columns = [self._columns[n] for n in schema.names]
+        counted = yield from self._engine.count_tables(schema, columns, sets)
+        what = f"counts of {len(sets)} sets of up to {max(map(len, sets))} variables, one scan"
+        self._release(what, counted.size)
+        return counted.tables
 
     def rows(self) -> NDArray[np.float64]:
         raise MismatchError(
@@ -486,3 +551,17 @@ class Lazy(Source):
 
     def __repr__(self) -> str:
         return f"Lazy({self._engine.site})"
+
+
+def _most_rows(names: Sequence[str]) -> int:
+    """How many distinct rows of these columns are fetched at most."""
+    return MOST // (len(names) + 1)
+
+
+def _too_many_rows(names: Sequence[str], subject: str) -> DataError:
+    return DataError(
+        f"{subject} more than {_most_rows(names):,} distinct rows of {len(names)} columns, and no "
+        "more than that are fetched from an engine. Learn with a score of counts, such as BDeu(), "
+        "summarise(table, plan=CountPlan.up_to(3)) for a search with at most two parents, give "
+        "fewer columns, or collect the table."
+    )

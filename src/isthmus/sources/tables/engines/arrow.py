@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources.tables.engines.base import unknown_level
-from isthmus.statistics import Kind, Moments, MomentsBuilder, Schema, Variable
+from isthmus import deadline
+from isthmus.sources.tables.engines.base import CountedTables, unknown_level, usable_methods
+from isthmus.statistics import Kind, Level, Moments, MomentsBuilder, Schema, Variable
+from isthmus.statistics.blocks import Positions
+from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.patterns import PatternRows
+from isthmus.statistics.tally import TableCounter
+from isthmus.types import Work
+
+_NO_LEVEL = 2**16
+"""Stands for an integer between levels that is none."""
 
 
 def moments_of_batches(schema: Schema, batches: Iterable[Any]) -> Moments:
@@ -22,14 +30,71 @@ def moments_of_batches(schema: Schema, batches: Iterable[Any]) -> Moments:
             for v, array in zip(schema.variables, batch.columns, strict=True)
         ]
         builder.update(columns)
+        deadline.check()
     return builder.finish()
 
 
 def patterns_of_batches(schema: Schema, batches: Iterable[Any]) -> PatternRows:
     """Sum up record batches of continuous variables by which of their values are missing."""
-    return PatternRows.of(
-        schema, (np.stack([_with_holes(x) for x in batch.columns], axis=1) for batch in batches)
-    )
+
+    def blocks() -> Iterator[NDArray[Any]]:
+        for batch in batches:
+            yield np.stack([_with_holes(x) for x in batch.columns], axis=1)
+            deadline.check()
+
+    return PatternRows.of(schema, blocks())
+
+
+def tables_of_batches(
+    schema: Schema, sets: Sequence[Positions], batches: Iterable[Any]
+) -> Work[CountedTables]:
+    """Count record batches whose columns are the discrete variables of `schema`, in order."""
+    counter = TableCounter(schema.cardinalities, sets)
+    lookups = [_lookup(v.levels) for v in schema.variables]
+    missing = dict.fromkeys(schema.names, 0)
+    for batch in batches:
+        codes = counter.room(batch.num_rows)
+        for i, (v, array) in enumerate(zip(schema.variables, batch.columns, strict=True)):
+            missing[v.name] += array.null_count
+            codes[i] = _quick_codes(v, array, lookups[i])
+        counter.update(codes)
+        yield
+    refuse_empty(counter.n)
+    refuse_missing(missing, counter.n, usable_methods(schema))
+    return CountedTables.there(counter.finish())
+
+
+def _lookup(levels: Sequence[Level]) -> tuple[int, NDArray[np.uint32]] | None:
+    """The smallest level, and the code of each integer from there on; None for other levels."""
+    whole = [level for level in levels if type(level) is int]
+    if len(whole) < len(levels) or max(whole) - min(whole) >= 2**16:
+        return None
+    low = min(whole)
+    table = np.full(max(whole) - low + 1, _NO_LEVEL, np.uint32)
+    table[np.array(whole) - low] = np.arange(len(whole))
+    return low, table
+
+
+def _quick_codes(
+    variable: Variable, array: Any, lookup: tuple[int, NDArray[np.uint32]] | None
+) -> NDArray[Any]:
+    """Codes of levels; small integers are looked up in a table, which is several times faster."""
+    import pyarrow as pa
+
+    if lookup is None or array.null_count or not pa.types.is_integer(array.type):
+        return _codes(variable, array, array.null_count)
+    low, table = lookup
+    values: NDArray[Any] = array.to_numpy()
+    if len(values) == 0:
+        return values
+    if values.min() < low or values.max() >= low + len(table):
+        raise unknown_level(variable.name, variable.levels)
+    if low == 0 and np.array_equal(table, np.arange(len(table))):
+        return values
+    codes = table[values.astype(np.int64, copy=False) - low]
+    if codes.max() == _NO_LEVEL:
+        raise unknown_level(variable.name, variable.levels)
+    return codes
 
 
 def _with_holes(array: Any) -> NDArray[Any]:

@@ -225,6 +225,7 @@ class Engine(ABC):
                 {n: columns[i] for n, i in zip(names, members, strict=True)},
                 levels={n: schema[n].levels for n in names},
             )
+            assert grouped is not None  # it has no limit but that of `pack`
             size += grouped.size
             for positions in wanted:
                 within = tuple(members.index(i) for i in positions)

@@ -8,15 +8,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from isthmus.sources.tables.engines.arrow import moments_of_batches, patterns_of_batches
+from isthmus.sources.tables.engines.arrow import (
+    moments_of_batches,
+    patterns_of_batches,
+    tables_of_batches,
+)
 from isthmus.sources.tables.engines.base import (
     Computed,
+    CountedTables,
     Engine,
     SummedPatterns,
     batch_rows,
     plain_names,
 )
 from isthmus.statistics import Kind, Schema
+from isthmus.statistics.blocks import Positions
+from isthmus.types import Work
 
 
 @atexit.register
@@ -64,6 +71,26 @@ class DuckDBEngine(Engine):
     def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
         """Stream the columns and add up their products for each pattern of missing values."""
         return SummedPatterns.there(patterns_of_batches(schema, self._batches(schema, columns)))
+
+    def sample(self, columns: Sequence[str], rows: int, total: int) -> Any:
+        """Draw rows by a query that reads the table once."""
+        chosen = self.table.project(", ".join(columns))
+        if total <= rows:
+            return chosen.to_arrow_table()
+        percent = 100.0 * rows / total
+        query = f"SELECT * FROM isthmus_rows USING SAMPLE {percent:.9f}% (bernoulli, 1)"
+        return chosen.query("isthmus_rows", query).to_arrow_table()
+
+    def count_tables(
+        self, schema: Schema, columns: Sequence[str], sets: Sequence[Positions]
+    ) -> Work[CountedTables]:
+        """Stream the columns once through the compiled core, which keeps the tables only."""
+        used = sorted({i for members in sets for i in members})
+        place = {i: k for k, i in enumerate(used)}
+        part = schema.subset(schema.names[i] for i in used)
+        moved = [tuple(place[i] for i in members) for members in sets]
+        batches = self._batches(part, [columns[i] for i in used])
+        return (yield from tables_of_batches(part, moved, batches))
 
     def _batches(self, schema: Schema, columns: Sequence[str]) -> Iterable[Any]:
         chosen = [

@@ -9,16 +9,23 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus import deadline
 from isthmus.sources.tables.engines.base import (
     Computed,
+    CountedTables,
     Engine,
     SummedPatterns,
     batch_rows,
     plain_names,
     unknown_level,
+    usable_methods,
 )
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+from isthmus.statistics.blocks import Positions
+from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.patterns import PatternRows
+from isthmus.statistics.tally import TableCounter
+from isthmus.types import Work
 
 MISSING, UNKNOWN = -2, -1
 
@@ -66,11 +73,49 @@ class PolarsEngine(Engine):
         builder = MomentsBuilder(schema)
         for batch in _batches(selected, batch_rows(len(schema))):
             builder.update([_column(v, batch[column], builder) for v, column in pairs])
+            deadline.check()
         return Computed.there(builder.finish())
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """Batches of the streaming engine."""
         yield from _batches(self.table.select(list(columns)), rows)
+
+    def sample(self, columns: Sequence[str], rows: int, total: int) -> Any:
+        """Draw rows from the batches of one pass."""
+        import polars as pl
+
+        rng = np.random.default_rng(0)
+        share = min(1.0, rows / max(total, 1))
+        drawn = [
+            batch.filter(pl.Series(rng.random(len(batch)) < share))
+            for batch in self.batches(columns, batch_rows(len(columns)))
+        ]
+        return pl.concat(drawn)
+
+    def count_tables(
+        self, schema: Schema, columns: Sequence[str], sets: Sequence[Positions]
+    ) -> Work[CountedTables]:
+        """Stream codes once through the compiled core, which keeps the tables only."""
+        counter = TableCounter(schema.cardinalities, sets)
+        used = sorted({i for members in sets for i in members})
+        chosen = [(i, schema.variables[i], columns[i]) for i in used]
+        missing = dict.fromkeys((v.name for _, v, _ in chosen), 0)
+        selected = self.table.select(_expression(v, column) for _, v, column in chosen)
+        for batch in _batches(selected, batch_rows(len(chosen))):
+            codes = counter.room(len(batch))
+            for i, v, column in chosen:
+                values = batch[column].to_numpy()
+                if len(values) and values.min() < 0:
+                    if (values == UNKNOWN).any():
+                        raise unknown_level(v.name, v.levels)
+                    missing[v.name] += int((values == MISSING).sum())
+                    values = np.maximum(values, 0)
+                codes[i] = values
+            counter.update(codes)
+            yield
+        refuse_empty(counter.n)
+        refuse_missing(missing, counter.n, usable_methods(schema))
+        return CountedTables.there(counter.finish())
 
     def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
         """Stream numbers and add up their products for each pattern of missing values."""
