@@ -206,6 +206,8 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("sweep", {"turns": np.arange(D)}),
         *STEPS,
         ("parents", {}),
+        ("start_from", {"first": 1}),
+        *STEPS,
         ("best", {}),
     ],
     "step_together": lambda: [

@@ -26,10 +26,10 @@ def test_starts_go_on_until_they_agree() -> None:
     table = linear(30, 100, 2)
     four, default = ist.learn(table, search=ist.Boss(starts=4)), ist.learn(table)
     assert four.details.starts == 4
-    assert default.details.starts > 20
-    assert default.details.reached == 5
-    assert default.score > four.score + 1.0
-    assert f"5 of {default.details.starts} starts reached it" in str(default.status)
+    assert default.details.starts > 30
+    assert default.score >= four.score
+    reached = default.details.reached
+    assert f"{reached} of {default.details.starts} starts reached it" in str(default.status)
 
 
 def test_a_graph_that_one_start_reached_is_a_matter_of_chance() -> None:
@@ -58,6 +58,17 @@ def test_the_rule() -> None:
     assert starts.reached == 1
     assert starts.more(0.5)
     assert not starts.more(1.5)
+
+
+def test_the_rule_for_perturbed_orders() -> None:
+    starts = Starts(None, perturbed=True)
+    starts.record(-10.0)
+    for _ in range(30):
+        assert starts.more(0.0)
+        starts.record(-10.0 - 1e-12)
+    assert not starts.more(0.0)
+    starts.record(-9.0)
+    assert starts.more(0.0)
     few = Starts(None)
     few.record(-1.0)
     assert few.more(1.5)

@@ -5,6 +5,7 @@ Random choices are made here, with NumPy's generator; everything else is compile
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TypeAlias, final
 
@@ -35,7 +36,8 @@ class BossRun:
     rng
         Generator of all random choices.
     starts
-        Number of random orders to start from, at least 1; `allow` adds to it.
+        Number of orders to start from, at least 1; `allow` adds to it. Each one after the first is
+        the best order so far with a few random swaps.
     required, forbidden
         Edges that must or must not be there, as matrices [from, to].
     max_parents
@@ -43,6 +45,9 @@ class BossRun:
     labels
         The variables in the order in which random numbers apply to them; by default their own. An
         order that depends on the scores makes the result independent of the order of the columns.
+    greedy
+        Whether the first order is built greedily: the last of the labels, then again and again the
+        variable that those before it explain best. Otherwise it is random.
     """
 
     def __init__(
@@ -55,10 +60,12 @@ class BossRun:
         forbidden: Flags | None = None,
         max_parents: int | None = None,
         labels: Integers | None = None,
+        greedy: bool = True,
     ) -> None:
         if starts < 1:
             raise ValueError(f"starts is {starts}; it must be at least 1")
         self._score = score
+        self._greedy = greedy
         self._rng = rng
         self._labels = np.arange(score.size) if labels is None else labels
         self._starts = starts
@@ -86,11 +93,25 @@ class BossRun:
         stage = self._run.stage
         if stage is _Stage.WANTS_ORDER:
             self._starts_left -= 1
-            self._run.start(random_order(self._required, self._rng, self._labels))
+            self._start()
         elif stage is _Stage.WANTS_TURNS:
             self._sweeps += 1
             self._run.sweep(self._labels[self._rng.permutation(self._score.size)])
         return True
+
+    def _start(self) -> None:
+        """Begin with the greedy order; after that, perturb the best order so far."""
+        first = self._starts - self._starts_left == 1
+        if first and self._greedy:
+            self._run.start_from(int(self._labels[-1]))
+        elif first:
+            self._run.start(random_order(self._required, self._rng, self._labels))
+        else:
+            order = np.array(self._run.best_order, np.int64)
+            for _ in range(max(1, round(math.log(len(order))))):
+                i, j = self._rng.integers(len(order), size=2)
+                order[i], order[j] = order[j], order[i]
+            self._run.start(_with_required_first(order, self._required))
 
     def allow(self, starts: int) -> None:
         """Allow so many further starts."""
@@ -205,7 +226,8 @@ class ParallelBossRun:
 
     def allow(self, starts: int) -> None:
         """Allow so many further starts."""
-        self._runs += [self._begin(own) for own in self._rng.spawn(starts)]
+        for own in self._rng.spawn(starts):
+            self._runs.append(self._begin(own, greedy=not self._runs))
 
     @property
     def work(self) -> tuple[int, int]:
@@ -327,12 +349,15 @@ def random_order(
 ) -> Integers:
     """Draw an order in which required parents come before their children."""
     shuffled = rng.permutation(len(required))
-    if labels is not None:
-        shuffled = labels[shuffled]
+    return _with_required_first(shuffled if labels is None else labels[shuffled], required)
+
+
+def _with_required_first(order: Integers, required: Flags) -> Integers:
+    """Change an order as little as necessary for required parents to precede their children."""
     if not required.any():
-        return shuffled.astype(np.int64, copy=False)
+        return order.astype(np.int64, copy=False)
     placed: list[int] = []
-    waiting = {int(v): set(np.flatnonzero(required[:, v]).tolist()) for v in shuffled}
+    waiting = {int(v): set(np.flatnonzero(required[:, v]).tolist()) for v in order}
     while waiting:
         ready = next((v for v, before in waiting.items() if not before), None)
         if ready is None:

@@ -58,6 +58,13 @@ void bind_orders(nb::module_& m) {
             },
             "order"_a.noconvert())
         .def(
+            "start_from",
+            [](BossRun& self, Variable first) {
+                const auto claim = self.claim();
+                self.start_from(first);
+            },
+            "first"_a)
+        .def(
             "sweep",
             [](BossRun& self, const Array<Variable, 1>& turns) {
                 const auto claim = self.claim();
@@ -77,12 +84,7 @@ void bind_orders(nb::module_& m) {
             "best",
             [](BossRun& self) {
                 const auto claim = self.claim();
-                std::optional<BossRun::Best> best;
-                {
-                    const nb::gil_scoped_release no_gil;
-                    auto watch = Watch::unlimited(&check_signals);
-                    best = self.best(watch);
-                }
+                auto best = self.best();
                 std::optional<std::pair<std::vector<std::vector<Variable>>, double>> result;
                 if (best) result.emplace(std::move(best->parents), best->score);
                 return result;
@@ -90,15 +92,19 @@ void bind_orders(nb::module_& m) {
         .def("parents",
              [](BossRun& self) {
                  const auto claim = self.claim();
-                 const nb::gil_scoped_release no_gil;
-                 auto watch = Watch::unlimited(&check_signals);
-                 return self.parents(watch);
+                 return self.parents();
              },
              "Parents of each variable in the current order.")
         .def_prop_ro("order",
                      [](BossRun& self) {
                          const auto claim = self.claim();
                          return std::vector<Variable>{self.order().begin(), self.order().end()};
+                     })
+        .def_prop_ro("best_order",
+                     [](BossRun& self) {
+                         const auto claim = self.claim();
+                         return std::vector<Variable>{self.best_order().begin(),
+                                                      self.best_order().end()};
                      })
         .def_prop_ro("settled", &BossRun::settled)
         .def_prop_ro("stage", &BossRun::stage)

@@ -24,8 +24,6 @@ struct GaussianScore::Scratch {
     std::vector<double> inverse;
     std::vector<double> own;
     std::vector<Tile> solved;
-    std::vector<double> family;
-    std::vector<Row> triangles;
 
     // For families with columns that others determine, or nearly so.
     LeastShare share;         // of the parents and the child
@@ -46,8 +44,6 @@ struct GaussianScore::Scratch {
         inverse.resize(roomy);
         own.resize(roomy);
         solved.resize(roomy);
-        family.resize((roomy + 1) * (roomy + 1));
-        triangles.resize(triangle(roomy));
     }
 };
 

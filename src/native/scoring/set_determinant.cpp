@@ -124,6 +124,7 @@ void LeastShare::compute(std::span<const double* const> lower) {
     if (computed_) return;
     computed_ = true;
     const std::size_t size = lower.size();
+    size_ = size;
     if (inverse_.size() < size * size) inverse_.resize(size * size);
     if (diagonal_.size() < size) diagonal_.resize(size);
     double most = 1.0;
@@ -140,6 +141,13 @@ void LeastShare::compute(std::span<const double* const> lower) {
         if (!(squares <= most)) most = squares;
     }
     bound_ = 1.0 / most;
+}
+
+double LeastShare::share_before_last(std::size_t j) const {
+    const double* const column = inverse_.data() + j * size_;
+    double squares = 0.0;
+    for (std::size_t i = j; i + 1 < size_; ++i) squares += column[i] * column[i];
+    return 1.0 / squares;
 }
 
 void LeastShare::regress(std::span<const double> row, std::span<double> coefficients) const {

@@ -79,6 +79,8 @@ public:
     [[nodiscard]] bool is_enough_with(std::span<const double> row, double left) const;
     /// The share that column `j` keeps, once computed.
     [[nodiscard]] double share(std::size_t j) const { return 1.0 / diagonal_[j]; }
+    /// The share that column `j` keeps given all others but the last, once computed.
+    [[nodiscard]] double share_before_last(std::size_t j) const;
     /// The coefficients of that column's regression on the set, once computed.
     void regress(std::span<const double> row, std::span<double> coefficients) const;
 
@@ -88,6 +90,7 @@ private:
     bool computed_ = false;
     std::vector<double> inverse_;   // of the factor: a lower triangle by columns
     std::vector<double> diagonal_;  // of the inverse of the set's correlations
+    std::size_t size_ = 0;          // of the set
 };
 
 }  // namespace isthmus

@@ -119,7 +119,7 @@ class _BossRun(Run[SearchResult]):
         self._objective = objective
         self._knowledge = knowledge
         self._rng = rng
-        self._starts = Starts(options.starts)
+        self._starts = Starts(options.starts, perturbed=not options.independent_starts)
         self._run: BossRun | ParallelBossRun | None = None
         self._families: dict[tuple[int, tuple[int, ...]], float] = {}
         self._work = self._steps()

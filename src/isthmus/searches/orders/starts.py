@@ -11,7 +11,9 @@ from isthmus.plurals import counted
 from isthmus.types import Integers, Work
 
 _REACHED = 5
-"""The best score is taken for the best of all when so many starts have reached it."""
+"""The best score is taken for the best of all when so many random starts have reached it."""
+_UNIMPROVED = 30
+"""A search that perturbs its best order ends when so many perturbations in a row have failed."""
 _FEWEST, _SECONDS, _MOST_SECONDS = 4, 1.0, 4.0
 """Otherwise starts go on for a second of estimated work, and there are four of them if that takes
 no longer than four seconds. See ``benchmarks/orders/starts.py``."""
@@ -28,10 +30,13 @@ class Starts:
     number
         Number of starts; None to decide by the scores and the work. Work is counted, not timed, so
         that the same seed gives the same graph on every machine.
+    perturbed
+        Whether starts after the first one are perturbations of the best order instead of random.
     """
 
-    def __init__(self, number: int | None) -> None:
+    def __init__(self, number: int | None, *, perturbed: bool = False) -> None:
         self._number = number
+        self._perturbed = perturbed
         self._totals: list[float] = []
 
     def record(self, total: float) -> None:
@@ -43,7 +48,10 @@ class Starts:
         done = len(self._totals)
         if self._number is not None:
             return done < self._number
-        if self.reached >= _REACHED:
+        if self._perturbed:
+            if self.unimproved >= _UNIMPROVED:
+                return False
+        elif self.reached >= _REACHED:
             return False
         return seconds < (_MOST_SECONDS if done < _FEWEST else _SECONDS)
 
@@ -59,6 +67,16 @@ class Starts:
             return 0
         best = max(self._totals)
         return sum(total >= best - _SAME * max(1.0, abs(best)) for total in self._totals)
+
+    @property
+    def unimproved(self) -> int:
+        """Number of starts since the first one that reached the best score."""
+        if not self._totals:
+            return 0
+        best = max(self._totals)
+        same = _SAME * max(1.0, abs(best))
+        first = next(i for i, total in enumerate(self._totals) if total >= best - same)
+        return len(self._totals) - 1 - first
 
     def conclusion(self) -> str:
         """Explain why the search stopped, and how many starts agree."""
