@@ -1,8 +1,8 @@
 """Networks whose structure is learned from noisy statistics, for the other scripts here.
 
 `TUNING` are random networks on which the constants for counts are varied, `REPORTED` are those on
-which their rules were developed and their accuracy is reported, `UNSEEN` are others (`counts.py`),
-and `GAUSSIAN` are those of noisy moments (`whitening.py`).
+which their rules were developed and their accuracy is reported (`counts.py`), and
+`GAUSSIAN` are those of noisy moments (`whitening.py`).
 
 The statistics are those of the sites' own code, with as much noise as the study asks for. Keys,
 masks and processes are left out: masks cancel in a sum, which is the same integer however it is
@@ -211,9 +211,3 @@ REPORTED: dict[str, Callable[[int, int], Problem]] = {
     "alarm": _stored("alarm"),
 }
 """Stored networks: each seed is another sample."""
-
-UNSEEN: dict[str, Callable[[int, int], Problem]] = {
-    name: _stored(name)
-    for name in ("cancer", "earthquake", "survey", "water", "hailfinder", "hepar2", "win95pts")
-}
-"""Stored networks that no rule or constant was developed on."""

@@ -43,6 +43,10 @@ TOLERANCE = 0.5
 """How much stronger than a pair on a path the ends of the path may seem to depend on each other, in
 standard deviations of the noise."""
 
+CLEARLY = 2.0
+"""How much more two variables must tell together than the ends of a path tell of each other, in the
+same unit."""
+
 MOST_PARENTS = 3
 MOST_CELLS = 2**16
 """Largest table that is asked for."""
@@ -119,12 +123,18 @@ def _explanations(
 def is_between(seen: Dependence, ends: Positions, others: Positions) -> bool:
     """Return whether both ends depend more on the others than on each other.
 
-    Dependence gets weaker along a path. Two others may tell more together than each of them.
+    Dependence gets weaker along a path. Two others may tell more together than each of them. That
+    must be clear: if a variable is a function of two others, they tell as much as it does.
     """
     own, error = seen.strength(ends[0], ends[1:])
+
+    def upper(end: int, by: Positions, errors: float) -> float:
+        strength, e = seen.strength(end, by)
+        return strength + errors * math.hypot(error, e)
+
     return all(
-        strength + TOLERANCE * math.hypot(error, e) > own
-        for strength, e in (seen.strength(end, others) for end in ends)
+        max(upper(end, others, -CLEARLY), *(upper(end, (k,), TOLERANCE) for k in others)) > own
+        for end in ends
     )
 
 
