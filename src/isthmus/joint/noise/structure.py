@@ -3,9 +3,8 @@
 Noise hides dependence, so that tests that find none say little. An edge is therefore only kept if
 the dependence is visible and no path through other variables explains it, and colliders need
 evidence, too. Everything else is left out. The steps are those of the PC algorithm (Spirtes and
-Glymour 1991), with rules of their own for tests with little power. Rules were found on asia, child,
-sachs, insurance and alarm. ``benchmarks/results/privacy-counts.md`` varies the constants on random
-networks, on which no other values do clearly better.
+Glymour 1991), with rules of their own for tests with little power. Rules and constants were found
+on asia, child and sachs, and the one for two others on insurance and alarm.
 """
 
 from __future__ import annotations
