@@ -134,3 +134,26 @@ def test_the_graph_of_the_sample_is_returned_if_the_scan_is_stopped(
     assert solution.status.ending is Ending.INTERRUPTED
     assert any("rests on a sample" in note for note in solution.notes)
     assert solution.fit().dag == solution.dag
+
+
+def test_candidates_are_the_same_everywhere_and_cost_fewer_tables() -> None:
+    pl = pytest.importorskip("polars")
+    kinds = dict.fromkeys(TABLE, "discrete")
+    few, all_pairs = (
+        ist.learn(pl.LazyFrame(TABLE), kinds=kinds, search=search)
+        for search in (ist.XGES(candidates=3), ist.XGES())
+    )
+    assert few.dag == ist.learn(TABLE, kinds=kinds, search=ist.XGES(candidates=3)).dag
+    sent, more = (sum(e.size for e in s.disclosure.entries) for s in (few, all_pairs))
+    assert sent < more
+    everyone = ist.learn(TABLE, kinds=kinds, search=ist.XGES(candidates=8))
+    assert everyone.dag == ist.learn(TABLE, kinds=kinds, search=ist.XGES()).dag
+
+
+def test_candidates_leave_required_edges_and_weak_pairs_out() -> None:
+    kinds = dict.fromkeys(TABLE, "discrete")
+    known = ist.Knowledge(required=[("v0", "v8")])
+    solution = ist.learn(TABLE, kinds=kinds, search=ist.XGES(candidates=1), knowledge=known)
+    assert ("v0", "v8") in solution.dag.edges
+    free = ist.learn(TABLE, kinds=kinds, search=ist.XGES())
+    assert len(solution.dag.edges) < len(free.dag.edges)
