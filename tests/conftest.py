@@ -129,6 +129,21 @@ def make_ibis_duckdb(make_pyarrow: Constructor) -> Iterator[Constructor]:
 
 
 @pytest.fixture(scope="session")
+def make_ibis_sqlite(make_pyarrow: Constructor) -> Iterator[Constructor]:
+    """A database that has neither NaN nor a path of its own: it answers in SQL."""
+    ibis = pytest.importorskip("ibis")
+    connection = ibis.sqlite.connect()
+
+    def make(data: Table) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return connection.create_table(f"t{next(NUMBERS)}", make_pyarrow(data))
+
+    yield make
+    connection.disconnect()
+
+
+@pytest.fixture(scope="session")
 def make_pyspark(make_pyarrow: Constructor) -> Iterator[Constructor]:
     sql = pytest.importorskip("pyspark.sql")
     if shutil.which("java") is None:

@@ -11,7 +11,8 @@ import pytest
 
 from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.sources import Frame, Lazy
-from isthmus.statistics import CountPlan, Kind, Schema
+from isthmus.sources.tables.missing import ExpectationMaximisation
+from isthmus.statistics import CountPlan, Schema
 from isthmus.testing.source import check_moments, check_source
 
 Table = dict[str, Any]
@@ -39,6 +40,14 @@ def mixed(n: int = 500) -> Table:
     }
 
 
+def with_holes() -> Table:
+    """Three columns with four patterns of missing values."""
+    x = np.random.default_rng(6).normal(size=(90, 3))
+    x[::3, 0] = np.nan
+    x[::5, 1] = np.nan
+    return {f"v{i}": x[:, i] for i in range(3)}
+
+
 @with_marks
 @pytest.mark.postgres
 def test_postgres_by_copy(make_ibis_postgres: Constructor, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,17 +55,23 @@ def test_postgres_by_copy(make_ibis_postgres: Constructor, monkeypatch: pytest.M
     monkeypatch.setattr("isthmus.sources.tables.engines.ibis.batch_rows", lambda _: 64)
     for n in (500, 64, 1):
         data = mixed(n)
-        source = Lazy(make_ibis_postgres(data))
+        source = Lazy(make_ibis_postgres(data), stream_rows=True)
         check_source(source, Frame(data))
         assert any(e.size == 4 * n and "streamed" in e.what for e in source.disclosure().entries)
+    table = make_ibis_postgres(with_holes())
+    missing = ExpectationMaximisation()
+    source = Lazy(table, missing=missing, stream_rows=True)
+    expected = Frame(with_holes(), missing=missing).moments()
+    check_moments(source.moments(), expected, tolerance=1e-6)
+    assert source.disclosure().entries[-1].size == 90 * 3
     data = mixed()
     data["x"][3] = np.nan
     data["y"] = [None, *data["y"][1:]]
     with pytest.raises(MissingValuesError, match=r"'x' \(1\), 'y' \(1\)"):
-        Lazy(make_ibis_postgres(data)).moments()
+        Lazy(make_ibis_postgres(data), stream_rows=True).moments()
     short = Frame(mixed()).schema().with_levels({"c": ("a", "ç")})
     with pytest.raises(SchemaError, match="not among its levels"):
-        Lazy(make_ibis_postgres(mixed()), schema=short).moments()
+        Lazy(make_ibis_postgres(mixed()), schema=short, stream_rows=True).moments()
 
 
 @with_marks
@@ -95,18 +110,73 @@ def test_numeric_columns_of_postgres(make_ibis_postgres: Constructor, postgres: 
     check_source(Lazy(table), Frame({"price": i * 1.25, "day": i, "odd": i % 2}))
 
 
-@with_marks
-def test_other_databases_stream_or_add_up(
-    make_ibis_duckdb: Constructor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SQL is portable: here DuckDB answers it like a database without a path of its own."""
-    from isthmus.sources.tables.engines.sql import sums_by_sql
+@pytest.fixture
+def rows_sent(make_ibis_sqlite: Constructor, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Number of rows of each answer of SQLite."""
+    backend = type(make_ibis_sqlite({"a": [1]}).get_backend())
+    send = backend.to_pyarrow_batches
+    sent: list[int] = []
 
+    def counted(self: Any, *given: Any, **named: Any) -> Any:
+        table = send(self, *given, **named).read_all()
+        sent.append(table.num_rows)
+        return table.to_reader()
+
+    monkeypatch.setattr(backend, "to_pyarrow_batches", counted)
+    return sent
+
+
+@with_marks
+@pytest.mark.slow
+def test_no_row_of_a_wide_table_leaves_a_database(
+    make_ibis_sqlite: Constructor, rows_sent: list[int]
+) -> None:
+    x = 5.0 + np.random.default_rng(4).normal(size=(30, 150))
+    data = {f"v{i}": x[:, i] for i in range(150)}
+    table, expected = make_ibis_sqlite(data), Frame(data).moments()
+    source = Lazy(table)
+    check_moments(source.moments(), expected)
+    assert set(rows_sent) == {1}
+    assert sum(entry.size for entry in source.disclosure().entries) < 12_000
+    source = Lazy(table, schema=expected.schema, stream_rows=True)
+    check_moments(source.moments(), expected)
+    assert rows_sent[-1] == 30
+    assert "30 rows of 150 variables, streamed" in source.disclosure().entries[-1].what
+
+
+@with_marks
+def test_patterns_of_missing_values_are_summed_up_in_sql(
+    make_ibis_sqlite: Constructor, rows_sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.sources.tables.engines.sql.CHUNK", 4)
+    missing = ExpectationMaximisation()
+    schema = Schema.continuous(list(with_holes()))
+    expected = Frame(with_holes(), missing=missing).moments()
+    source = Lazy(make_ibis_sqlite(with_holes()), schema=schema, missing=missing)
+    check_moments(source.moments(), expected, tolerance=1e-6)
+    assert set(rows_sent) == {1, 4}  # four patterns
+    assert source.disclosure().entries[-1].size == 4 * (1 + 3 + 6)
+    data = with_holes()
+    data["v2"][8] = np.inf
+    with pytest.raises(DataError, match=r"infinite.*'v2' \(1\)"):
+        Lazy(make_ibis_sqlite(data), schema=schema, missing=missing).moments()
+    monkeypatch.setattr("isthmus.sources.tables.engines.sql.LARGEST", 20)
+    with pytest.raises(DataError, match=r"4 different patterns.*stream_rows=True"):
+        Lazy(make_ibis_sqlite(with_holes()), schema=schema, missing=missing).moments()
+
+
+@with_marks
+def test_databases_without_nan(
+    make_ibis_sqlite: Constructor, rows_sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.sources.tables.engines.sql.CHUNK", 5)
     data = mixed()
-    frame = Frame(data)
-    table = make_ibis_duckdb(data)
-    found = sums_by_sql(table.get_backend(), table, frame.schema(), table.columns)
-    check_moments(found.moments, frame.moments())
+    check_moments(Lazy(make_ibis_sqlite(data)).moments(), Frame(data).moments())
+    assert max(rows_sent) < 10  # the levels of the two discrete columns, and their counts
+    check_source(Lazy(make_ibis_sqlite(data)), Frame(data))
+    data["x"][:3] = [0.0, -np.inf, np.inf]
+    with pytest.raises(DataError, match=r"infinite.*'x' \(2\)"):
+        Lazy(make_ibis_sqlite(data)).moments()
 
 
 @with_marks
@@ -186,14 +256,45 @@ def test_unsupported_engines_are_named() -> None:
 
 
 @pytest.mark.spark
-def test_spark_partitions_without_rows(make_pyspark: Constructor) -> None:
-    data = {"x": np.array([1.5, 2.5, 7.5]), "c": np.array(["a", "b", "a"])}
-    table = make_pyspark(data).repartition(5)
-    source = Lazy(table)
-    check_moments(source.moments(), Frame(data).moments())
-    told = [e for e in source.disclosure().entries if "partitions" in e.what]
-    assert len(told) == 1
-    assert source.schema()["c"].kind is Kind.DISCRETE
+def test_the_driver_of_spark_receives_one_sum(
+    make_pyspark: Constructor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the number of partitions, of which some have no rows, and in the same order."""
+    monkeypatch.setattr("isthmus.sources.tables.engines.spark_workers.BLOCK", 4)
+    rng = np.random.default_rng(5)
+    data = {"x": rng.normal(size=6), "y": rng.normal(size=6), "c": np.array(list("abaaba"))}
+    table = make_pyspark(data)
+    expected = Frame(data).moments()
+    numbers = 2 + 4 * 3 + 3 + 3 * 4 // 2
+    for partitions in (1, 9):
+        # By hash, so that a row is in the same partition in every run.
+        source = Lazy(table.repartition(partitions, "x"), schema=expected.schema)
+        check_moments(source.moments(), expected)
+        assert [entry.size for entry in source.disclosure().entries] == [numbers]
+    again = Lazy(table.repartition(9, "x"), schema=expected.schema)
+    assert again.moments() == source.moments()
+
+
+@pytest.mark.spark
+def test_the_driver_of_spark_receives_each_pattern_once(make_pyspark: Constructor) -> None:
+    x = np.random.default_rng(6).normal(size=(60, 3))
+    x[::3, 0] = np.nan
+    data = {f"v{i}": x[:, i] for i in range(3)}
+    schema = Schema.continuous(list(data))
+    expected = Frame(data, missing=ExpectationMaximisation()).moments()
+    sizes = []
+    for partitions in (1, 7):
+        table = make_pyspark(data).repartition(partitions)
+        source = Lazy(table, schema=schema, missing=ExpectationMaximisation())
+        check_moments(source.moments(), expected, tolerance=1e-6)
+        sizes.append(source.disclosure().entries[-1].size)
+    # Two patterns: triangles of three and of two columns, with the column of ones.
+    assert sizes == [2 + 10 + 6] * 2
+    for partitions in (1, 7):
+        x[40:45, 2] = np.inf
+        table = make_pyspark(data).repartition(partitions)
+        with pytest.raises(DataError, match=r"'v2' \(5\)"):
+            Lazy(table, schema=schema, missing=ExpectationMaximisation()).moments()
 
 
 def test_moments_of_a_scanned_file_are_the_same_in_every_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import DataError
@@ -28,7 +29,9 @@ def names_of(frame: nw.LazyFrame[Any]) -> Sequence[str]:
     return list(frame.to_native().columns)
 
 
-def engine_of(frame: nw.LazyFrame[Any], names: Sequence[str]) -> Engine:
+def engine_of(
+    frame: nw.LazyFrame[Any], names: Sequence[str], *, stream_rows: bool = False
+) -> Engine:
     """The adapter for the engine behind a table, with its columns renamed to c0, c1 and so on."""
     native, kind = frame.to_native(), frame.implementation
     if kind.is_duckdb():
@@ -46,7 +49,7 @@ def engine_of(frame: nw.LazyFrame[Any], names: Sequence[str]) -> Engine:
     if kind.is_ibis():
         from isthmus.sources.tables.engines.ibis import IbisEngine
 
-        return IbisEngine.renamed(native, names)
+        return replace(IbisEngine.renamed(native, names), stream_rows=stream_rows)
     raise DataError(
         f"Tables of {kind} are not supported. Give a Polars lazy frame, a DuckDB relation, "
         "a PySpark dataframe or an Ibis table, or collect the table first."

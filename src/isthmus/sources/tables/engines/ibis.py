@@ -1,9 +1,9 @@
-"""Ibis tables: DuckDB streams, PostgreSQL and other databases add up in SQL."""
+"""Ibis tables: DuckDB streams in this process, other databases add up in SQL."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -21,11 +21,21 @@ from isthmus.sources.tables.engines.base import (
     unknown_level,
 )
 from isthmus.sources.tables.engines.duckdb import DuckDBEngine
-from isthmus.sources.tables.engines.sql import QUERIES, Writer, expressions, sums_by_sql
+from isthmus.sources.tables.engines.sql import (
+    CHUNK,
+    Writer,
+    expressions,
+    is_nan,
+    patterns_by_sql,
+    sums_by_sql,
+)
 from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
 from isthmus.statistics.patterns import PatternRows
+
+QUERIES = 4
+"""With more scans of the table than this, streaming its rows is faster."""
 
 PREFIX, SUFFIX = 19, 2
 """Bytes before the first row and after the last one of a binary COPY without extensions."""
@@ -103,9 +113,18 @@ def _checked(variable: Variable, values: NDArray[np.float64]) -> NDArray[np.floa
 @final
 @dataclass(frozen=True)
 class IbisEngine(Engine):
-    """An Ibis table."""
+    """An Ibis table.
+
+    Attributes
+    ----------
+    table
+        The table.
+    stream_rows
+        Whether a database other than DuckDB may send its rows where that is faster.
+    """
 
     table: Any
+    stream_rows: bool = False
 
     @classmethod
     def renamed(cls, table: Any, names: Sequence[str]) -> IbisEngine:
@@ -133,7 +152,7 @@ class IbisEngine(Engine):
                     column = column.cast("float64")
                     # Ibis rounds to integers, which NaN and large numbers are not.
                     fractions = ibis.cases(
-                        (column.isnan(), False),
+                        (is_nan(column), False),
                         (column.abs() <= 2.0**53, column != column.round()),
                         else_=True,
                     )
@@ -152,14 +171,14 @@ class IbisEngine(Engine):
         return profiles_from(columns, counted, ask)
 
     def of_table(self, table: Any) -> IbisEngine:
-        return IbisEngine(table)
+        return replace(self, table=table)
 
     def with_times(self, scales: Mapping[str, float]) -> IbisEngine:
         numbers = {
             c: self.table[c].cast("timestamp").epoch_seconds().cast("float64") / scale
             for c, scale in scales.items()
         }
-        return IbisEngine(self.table.mutate(**numbers))
+        return replace(self, table=self.table.mutate(**numbers))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Choose the method that is fastest for the database behind the table."""
@@ -170,7 +189,7 @@ class IbisEngine(Engine):
         table = _numbers(self.table.select(*columns), continuous)
         if backend.name == "duckdb":
             return DuckDBEngine(_relation(backend, table)).moments(schema, columns)
-        if expressions(schema) <= QUERIES * 1600:
+        if not self.stream_rows or expressions(schema) <= QUERIES * CHUNK:
             return sums_by_sql(backend, table, schema, columns)
         if backend.name == "postgres":
             return moments_by_copy(backend, table, schema, columns)
@@ -179,11 +198,13 @@ class IbisEngine(Engine):
         return Computed(moments, what, moments.n * len(schema))
 
     def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
-        """Stream the columns; what SQL could add up depends on the pattern of missing values."""
+        """Sum up by queries that group by which values are missing, or stream the columns."""
         backend = self.table.get_backend()
         table = _numbers(self.table.select(*columns), columns)
         if backend.name == "duckdb":
             return DuckDBEngine(_relation(backend, table)).patterns(schema, columns)
+        if not self.stream_rows:
+            return patterns_by_sql(backend, _with_nulls(table, columns), schema, columns)
         if backend.name == "postgres":
             return patterns_by_copy(backend, table, schema, columns)
         return SummedPatterns.streamed(patterns_of_batches(schema, _batches(table, columns)))
@@ -212,6 +233,14 @@ def _numbers(table: Any, continuous: Sequence[str]) -> Any:
     booleans = [c for c in continuous if table[c].type().is_boolean()]
     numbers = {c: ibis.cases((table[c], 1), (~table[c], 0)) for c in booleans}
     return table.mutate(**numbers) if numbers else table
+
+
+def _with_nulls(table: Any, columns: Sequence[str]) -> Any:
+    """Columns of numbers with null in place of NaN."""
+    import ibis
+
+    floats = {c: table[c].cast("float64") for c in columns}
+    return table.mutate(**{c: ibis.cases((~is_nan(x), x)) for c, x in floats.items()})
 
 
 def _relation(backend: Any, table: Any) -> Any:

@@ -1,9 +1,9 @@
-"""Spark: the workers add up their partitions, and each sends one row of sums."""
+"""Spark: the workers add up their partitions, then each other's sums; the driver gets one sum."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -19,6 +19,15 @@ from isthmus.sources.tables.engines.base import (
     unknown_level,
     usable_methods,
 )
+from isthmus.sources.tables.engines.spark_workers import (
+    INFINITE,
+    OnPartition,
+    add_blocks,
+    join_patterns,
+    middle,
+    partial_patterns,
+    partial_sums,
+)
 from isthmus.statistics import Kind, Moments, Schema
 from isthmus.statistics.checks import (
     OVERFLOW,
@@ -28,10 +37,6 @@ from isthmus.statistics.checks import (
     refuse_underflow,
 )
 from isthmus.statistics.patterns import PatternBuilder, PatternRows
-
-SAMPLE = 10_000
-INFINITE = "infinite"
-"""Key under which workers report the number of infinite values."""
 
 
 @final
@@ -65,194 +70,114 @@ class SparkEngine(Engine):
         return SparkEngine(self.table.withColumns(numbers))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
-        """Add up each partition on its worker."""
+        """Add up on the workers, and fetch one triangle of sums."""
+        selected = self._selected(schema, columns)
+        shift = _shift(selected, schema)
+        levels = [v.levels if v.kind is Kind.DISCRETE else None for v in schema.variables]
+        total, size = _added_up(selected, partial_sums(levels, shift.tolist()))
+        return Computed(
+            _moments(schema, shift, total),
+            f"n, sums and products of {schema.width} columns, added up by the workers",
+            size,
+        )
+
+    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
+        """Sum up on the workers, by which values are missing."""
+        selected = self._selected(schema, columns)
+        shift = _shift(selected, schema)
+        form = "pattern string, part int, place int, size bigint, numbers binary"
+        parts = _mapped(selected, partial_patterns(shift.tolist()), form)
+        sums = parts.repartition("pattern").sortWithinPartitions("pattern", "part", "place")
+        records = _mapped(sums, join_patterns(len(schema)), form).collect()
+        builder = PatternBuilder(schema, shift)
+        factors: dict[str, list[Any]] = {}
+        for record in records:
+            factors.setdefault(record["pattern"], []).append(record)
+        infinite = np.zeros(len(schema), dtype=np.int64)
+        for record in factors.pop(INFINITE, []):
+            counts = np.frombuffer(record["numbers"]).astype(np.int64)
+            infinite[len(infinite) - len(counts) :] += counts
+        refuse_infinite(dict(zip(schema.names, infinite.tolist(), strict=True)))
+        refuse_empty(len(factors))
+        for pattern, own in factors.items():
+            there = np.array([c == "1" for c in pattern])
+            factor = np.zeros((len(own), 1 + int(there.sum())))
+            for row, record in zip(factor, own, strict=True):
+                numbers = np.frombuffer(record["numbers"])
+                row[len(row) - len(numbers) :] = numbers
+            builder.add_sums(there, sum(record["size"] for record in own), factor)
+        what = f"n, sums and products of {len(factors)} patterns of missing values"
+        size = len(factors) + sum(len(record["numbers"]) // 8 for record in records)
+        return SummedPatterns(PatternRows(*builder.finish()), what, size)
+
+    def _selected(self, schema: Schema, columns: Sequence[str]) -> Any:
+        """These columns, named c0, c1 and so on; the continuous ones as numbers."""
         from pyspark.sql import functions as F  # noqa: N812
 
         chosen = [
             F.col(column).cast("double") if v.kind is Kind.CONTINUOUS else F.col(column)
             for v, column in zip(schema.variables, columns, strict=True)
         ]
-        selected = self.table.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
-        shift = self._shift(selected, schema)
-        levels = [v.levels if v.kind is Kind.DISCRETE else None for v in schema.variables]
-        work = _partial_sums(levels, shift.tolist())
-        parts = _collected(selected, work, "sums array<double>")
-        return _merged(schema, shift, [np.array(row[0]) for row in parts])
-
-    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
-        """Sum up each partition on its worker, by which values are missing."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        selected = self.table.select(
-            *[F.col(column).cast("double").alias(f"c{i}") for i, column in enumerate(columns)]
-        )
-        shift = self._shift(selected, schema)
-        answer = "there string, size bigint, factor array<double>"
-        parts = _collected(selected, partial_patterns(shift.tolist()), answer)
-        builder = PatternBuilder(schema, shift)
-        infinite = np.zeros(len(schema), dtype=np.int64)
-        for text, size, factor in parts:
-            if text == INFINITE:
-                infinite += np.array(factor, dtype=np.int64)
-                continue
-            there = np.array([c == "1" for c in text])
-            builder.add_sums(there, size, np.array(factor).reshape(-1, 1 + int(there.sum())))
-        refuse_infinite(dict(zip(schema.names, infinite.tolist(), strict=True)))
-        refuse_empty(len(parts))
-        patterns = PatternRows(*builder.finish())
-        what = f"n, sums and products of patterns of missing values, {len(parts)} parts"
-        return SummedPatterns(patterns, what, sum(1 + len(factor) for *_, factor in parts))
-
-    @staticmethod
-    def _shift(selected: Any, schema: Schema) -> NDArray[np.float64]:
-        """Means of the first rows, for the continuous columns."""
-        from pyspark.sql import functions as F  # noqa: N812
-
-        shift = np.zeros(schema.width)
-        wanted = [i for i, v in enumerate(schema.variables) if v.kind is Kind.CONTINUOUS]
-        if wanted:
-            asked = [f(f"c{i}") for i in wanted for f in (F.avg, F.min, F.max)]
-            found = selected.limit(SAMPLE).agg(*asked).collect()[0]
-            for i, mean, low, high in zip(
-                wanted, found[::3], found[1::3], found[2::3], strict=True
-            ):
-                if mean is not None and np.isfinite(mean):
-                    # A mean is rounded: between the extremes, that of a constant is the constant.
-                    shift[schema.blocks[i][0]] = min(max(mean, low), high)
-        return shift
+        return self.table.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
 
 
-def _collected(selected: Any, work: Callable[[Iterable[Any]], Iterator[Any]], form: str) -> Any:
-    """Run the computation on the workers, and collect their answers."""
+def _mapped(table: Any, work: OnPartition, form: str) -> Any:
+    """Apply a function to the record batches of each partition, on its worker."""
     with warnings.catch_warnings():
         # Spark warns of pandas 3 before every function on Arrow, which does not use pandas.
         warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)
-        return selected.mapInArrow(work, form).collect()
+        return table.mapInArrow(work, form)
 
 
-def partial_patterns(shift: list[float]) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for the workers that sums up rows with missing values.
+def _shift(selected: Any, schema: Schema) -> NDArray[np.float64]:
+    """Means of the first rows, for the continuous columns.
 
-    It stands by itself, as `_partial_sums` does. For each pattern of missing values in a partition
-    it gives which columns have values, the number of rows, and a factor of ones and values. What it
-    gives under the name "infinite" are numbers of infinite values.
+    For a limit at the root of a query, Spark evaluates a few partitions at a time until there are
+    enough records; a limit below an aggregation would read all partitions. The first record is all
+    that is needed, but if it were the limit, its worker would be stopped instead of used again.
     """
-
-    def add_up(batches: Iterable[Any]) -> Iterator[Any]:
-        import numpy as np
-        import pyarrow as pa
-
-        sizes: dict[bytes, int] = {}
-        factors: dict[bytes, Any] = {}
-        infinite = np.zeros(len(shift))
-        for batch in batches:
-            columns = [x.to_numpy(zero_copy_only=False) for x in batch.columns]
-            rows = np.stack(columns, axis=1) if batch.num_rows else np.zeros((0, len(shift)))
-            infinite += np.isinf(rows).sum(axis=0)
-            there = ~np.isnan(rows)
-            rows = np.where(np.isfinite(rows), rows - np.array(shift), 0.0)
-            kinds, which = np.unique(there, axis=0, return_inverse=True)
-            for k, kind in enumerate(kinds):
-                own = rows[which.ravel() == k][:, kind]
-                key = kind.tobytes()
-                design = np.column_stack([np.ones(len(own)), own])
-                if key in factors:
-                    design = np.concatenate([factors[key], design])
-                few = len(design) <= design.shape[1]
-                factors[key] = design if few else np.linalg.qr(design, mode="r")
-                sizes[key] = sizes.get(key, 0) + len(own)
-        texts = ["".join("1" if b else "0" for b in key) for key in factors]
-        numbers = [f.ravel().tolist() for f in factors.values()]
-        if infinite.any():
-            texts.append("infinite")
-            numbers.append(infinite.tolist())
-        counted = [*sizes.values(), *([0] * (len(texts) - len(sizes)))]
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array(texts, type=pa.string()),
-                pa.array(counted, type=pa.int64()),
-                pa.array(numbers, type=pa.list_(pa.float64())),
-            ],
-            ["there", "size", "factor"],
-        )
-
-    return add_up
+    shift = np.zeros(schema.width)
+    wanted = [i for i, v in enumerate(schema.variables) if v.kind is Kind.CONTINUOUS]
+    if wanted:
+        table = selected.select(*[f"c{i}" for i in wanted])
+        for record in _mapped(table, middle(), "numbers binary").limit(2).collect()[:1]:
+            shift[[schema.blocks[i][0] for i in wanted]] = np.frombuffer(record["numbers"])
+    return shift
 
 
-def _partial_sums(
-    levels: list[tuple[Any, ...] | None], shift: list[float]
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """The function for the workers.
+def _added_up(selected: Any, work: OnPartition) -> tuple[NDArray[np.float64], int]:
+    """Sum of the vectors that `work` makes of each partition, and how many numbers were sent.
 
-    It stands by itself, so that workers need NumPy and PyArrow but not this library. It gives one
-    array a partition: rows, spoiled blocks, then for each variable nulls, NaN, infinities and
-    unknown levels, then sums and products.
+    The vectors are cut into blocks, and each block is summed by one worker: the driver receives as
+    many numbers as one vector has, whatever the number of partitions. Workers add in the order of
+    the partitions, so that the sum is the same in every run.
     """
-
-    def add_up(batches: Iterable[Any]) -> Iterator[Any]:
-        import numpy as np
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        p, rows, spoiled = len(shift), 0, 0
-        odd = np.zeros((len(levels), 4))
-        sums, gram = np.zeros(p), np.zeros((p, p))
-        for batch in batches:
-            rows += batch.num_rows
-            z = np.empty((p, batch.num_rows))
-            at = 0
-            for i, (array, known) in enumerate(zip(batch.columns, levels, strict=True)):
-                odd[i, 0] += array.null_count
-                if known is None:
-                    values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
-                    odd[i, 1] += np.isnan(values).sum()
-                    odd[i, 2] += np.isinf(values).sum()
-                    z[at] = values - shift[at]
-                    at += 1
-                else:
-                    codes = pc.index_in(array, value_set=pa.array(known, type=array.type))
-                    odd[i, 3] += codes.null_count - array.null_count
-                    codes = codes.fill_null(0).to_numpy(zero_copy_only=False)
-                    for j in range(1, len(known)):
-                        z[at] = codes == j
-                        at += 1
-            with np.errstate(all="ignore"):
-                more = z @ z.T
-            if np.isfinite(more).all():
-                sums += z.sum(axis=1)
-                gram += more
-            else:
-                spoiled += 1
-        packed = np.concatenate([[rows, spoiled], odd.ravel(), sums, gram.ravel()])
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([packed.tolist()], type=pa.list_(pa.float64()))], ["sums"]
-        )
-
-    return add_up
+    form = "block int, part int, numbers binary"
+    parts = _mapped(selected, work, form)
+    blocks = parts.repartition("block").sortWithinPartitions("block", "part")
+    records = _mapped(blocks, add_blocks(), form).collect()
+    records.sort(key=lambda record: record["block"])
+    received = [np.frombuffer(record["numbers"]) for record in records]
+    return np.concatenate(received or [np.zeros(0)]), sum(part.size for part in received)
 
 
-def _merged(
-    schema: Schema, shift: NDArray[np.float64], parts: list[NDArray[np.float64]]
-) -> Computed:
-    """Add the parts of the workers, and refuse what they saw."""
+def _moments(schema: Schema, shift: NDArray[np.float64], total: NDArray[np.float64]) -> Moments:
+    """Unpack the sums of the workers, and refuse what they saw."""
     d, p = len(schema), schema.width
-    total = np.sum(parts, axis=0) if parts else np.zeros(2 + 4 * d + p + p * p)
+    refuse_empty(total.size)
     rows, spoiled = int(total[0]), int(total[1])
     odd = total[2 : 2 + 4 * d].reshape(d, 4).astype(np.int64)
     missing = (odd[:, 0] + odd[:, 1]).tolist()
-    found = dict(zip(schema.names, missing, strict=True))
-    refuse_missing(found, rows, usable_methods(schema))
+    refuse_missing(dict(zip(schema.names, missing, strict=True)), rows, usable_methods(schema))
     refuse_infinite(dict(zip(schema.names, odd[:, 2].tolist(), strict=True)))
-    refuse_empty(rows)
     for v, strange in zip(schema.variables, odd[:, 3].tolist(), strict=True):
         if strange:
             raise unknown_level(v.name, v.levels)
     if spoiled:
         raise DataError(OVERFLOW)
-    sums = total[2 + 4 * d : 2 + 4 * d + p]
-    gram = total[2 + 4 * d + p :].reshape(p, p)
+    sums, triangle = np.split(total[2 + 4 * d :], [p])
+    gram = np.empty((p, p))
+    above = np.triu_indices(p)
+    gram[above] = gram.T[above] = triangle
     refuse_underflow(schema.column_names, sums != 0.0, gram.diagonal())
-    moments = Moments(schema, rows, shift, sums, (gram + gram.T) / 2)
-    size = sum(part.size for part in parts)
-    what = f"sums and products of {p} columns from {len(parts)} partitions"
-    return Computed(moments, what, size)
+    return Moments(schema, rows, shift, sums, gram)
