@@ -64,6 +64,7 @@ def test_a_second_withdrawal_without_a_study_in_between_is_a_group() -> None:
     name = store.records()[0].name
     _, name, cohort = store.retire(name, policy, without=["1399"])
     assert cohort is not None
+    assert cohort.persons is not None
     before = cohort.number_of_persons
     words = person_hashes(map(str, range(1000, 1400)), store._key())
     stays = next(i for i, w in zip(range(1000, 1400), words, strict=True) if w in cohort.persons)
