@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.graphs.slow import dags, separated
 
 from isthmus.errors import GraphError
-from isthmus.graphs import DAG
+from isthmus.graphs import DAG, bits
 from isthmus.testing import enumerate_dags
 
 nx = pytest.importorskip("networkx")
@@ -216,3 +216,25 @@ def test_ten_thousand_nodes() -> None:
     assert member.cpdag() == pattern
     assert len(dag.edges) == len(pattern.directed) + len(pattern.undirected)
     assert seconds < 10  # about one second on an idle core
+
+
+def test_lists_of_members_give_the_same_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With many nodes, bitsets are made when they are used; here from four nodes on."""
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        matrix = np.triu(rng.random((9, 9)) < 0.3, 1)
+        names = [f"v{i}" for i in range(9)]
+        small = DAG.from_adjacency(names, matrix)
+        pattern = small.cpdag()
+        with monkeypatch.context() as patch:
+            patch.setattr(bits, "_MANY_NODES", 3)
+            large = DAG.from_adjacency(names, matrix)
+            assert isinstance(large.parent_masks, bits.MaskRows)
+            assert isinstance(large.cpdag().neighbour_masks, bits.MaskRows)
+            assert large.edges == small.edges
+            assert tuple(large.parent_masks) == small.parent_masks
+            assert large.ancestors("v8") == small.ancestors("v8")
+            assert large.cpdag().directed == pattern.directed
+            assert large.cpdag().undirected == pattern.undirected
+            assert large.cpdag().to_dag().cpdag() == large.cpdag()
+            assert large.skeleton().edges == small.skeleton().edges

@@ -9,7 +9,15 @@ import numpy as np
 
 from isthmus import hooks
 from isthmus.errors import GraphError
-from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
+from isthmus.graphs.bits import (
+    MaskRows,
+    bits,
+    check_masks,
+    index_of,
+    mask_of,
+    packed,
+    transpose,
+)
 from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
@@ -56,21 +64,21 @@ class DAG:
 
     _nodes: tuple[str, ...]
     _index: dict[str, int]
-    _parents: tuple[int, ...]  # one bitset per node
+    _parents: Sequence[int]  # one bitset per node
     _order: tuple[int, ...]
-    _children: tuple[int, ...]
+    _children: Sequence[int]
     _hash: int | None
 
     def __init__(self, nodes: Iterable[str], edges: Iterable[tuple[str, str]] = ()) -> None:
         names, index = check_nodes(nodes)
-        masks = [0] * len(names)
+        parents: list[set[int]] = [set() for _ in names]
         for a, b in edges_of(edges):
             start, end = position(index, a), position(index, b)
             if start == end:
                 raise GraphError(f"Node {a!r} has an edge to itself; a DAG has no self-loops.")
-            masks[end] |= 1 << start
-        parents = [tuple(bits(mask)) for mask in masks]
-        _fill(self, names, index, tuple(masks), checked_order(names, parents))
+            parents[end].add(start)
+        families = [tuple(sorted(own)) for own in parents]
+        _fill(self, names, index, packed(families, len(names)), checked_order(names, families))
 
     @classmethod
     def from_parents(cls, nodes: Sequence[str], parents: Sequence[Iterable[int]]) -> DAG:
@@ -106,10 +114,8 @@ class DAG:
             if i in group:
                 raise GraphError(f"Node {names[i]!r} is its own parent.")
         dag = cls.__new__(cls)
-        masks = tuple(mask_of(group) for group in families)
-        if any(len(set(group)) != len(group) for group in families):
-            families = [tuple(bits(mask)) for mask in masks]
-        _fill(dag, names, index, masks, checked_order(names, families))
+        families = [tuple(sorted(set(group))) for group in families]
+        _fill(dag, names, index, packed(families, len(names)), checked_order(names, families))
         return dag
 
     @classmethod
@@ -234,7 +240,7 @@ class DAG:
         return tuple(tuple(bits(mask)) for mask in self._parents)
 
     @property
-    def parent_masks(self) -> tuple[int, ...]:
+    def parent_masks(self) -> Sequence[int]:
         """Parents of each node, as a bitset over positions in `nodes`."""
         return self._parents
 
@@ -319,9 +325,7 @@ class DAG:
         if knowledge is not None:
             require_knowledge(knowledge)
         compelled = compelled_parents(self._parents, self._order)
-        free = [own & ~forced for own, forced in zip(self._parents, compelled, strict=True)]
-        neighbours = [a | b for a, b in zip(free, transpose(free, len(free)), strict=True)]
-        pattern = CPDAG.from_masks(self._nodes, compelled, neighbours)
+        pattern = CPDAG.from_masks(self._nodes, compelled, _both_ways(self._parents, compelled))
         return pattern if knowledge is None else knowledge.apply(pattern, self)
 
     def equivalent(self, other: DAG) -> bool:
@@ -365,11 +369,24 @@ class DAG:
         return f"DAG({sizes}{edges_in_words(self.edges)})"
 
 
+def _both_ways(parents: Sequence[int], compelled: Sequence[int]) -> Sequence[int]:
+    """Return the neighbours by edges that are not compelled."""
+    size = len(parents)
+    if isinstance(parents, MaskRows) and isinstance(compelled, MaskRows):
+        pairs = zip(parents.members, compelled.members, strict=True)
+        rest = MaskRows([tuple(v for v in own if v not in forced) for own, forced in pairs])
+        other = transpose(rest, size)
+        assert isinstance(other, MaskRows)
+        return packed((a + b for a, b in zip(rest.members, other.members, strict=True)), size)
+    free = [own & ~forced for own, forced in zip(parents, compelled, strict=True)]
+    return [a | b for a, b in zip(free, transpose(free, size), strict=True)]
+
+
 def _fill(
     dag: DAG,
     nodes: tuple[str, ...],
     index: dict[str, int],
-    parents: tuple[int, ...],
+    parents: Sequence[int],
     order: tuple[int, ...],
 ) -> None:
     put = object.__setattr__
@@ -377,5 +394,6 @@ def _fill(
     put(dag, "_index", index)
     put(dag, "_parents", parents)
     put(dag, "_order", order)
-    put(dag, "_children", tuple(transpose(parents, len(nodes))))
+    children = transpose(parents, len(nodes))
+    put(dag, "_children", children if isinstance(children, MaskRows) else tuple(children))
     put(dag, "_hash", None)

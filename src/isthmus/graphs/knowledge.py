@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,20 +26,90 @@ if TYPE_CHECKING:
     from isthmus.graphs.dag import DAG
 
 
-@dataclass(frozen=True, eq=False)
 class BoundKnowledge:
-    """Knowledge about a fixed list of nodes, as matrices ``[from, to]``.
+    """Knowledge about a fixed list of nodes, by index.
+
+    The matrices are computed when they are first used, because with 10^5 nodes they do not fit into
+    memory; `required_edges` and `permitted` do not need them.
 
     Attributes
     ----------
     required
-        Whether an edge must be in the graph.
+        Whether an edge ``[from, to]`` must be in the graph.
     forbidden
-        Whether an edge must not be in the graph; the diagonal is True.
+        Whether an edge ``[from, to]`` must not be in the graph; the diagonal is True.
     """
 
-    required: NDArray[np.bool_]
-    forbidden: NDArray[np.bool_]
+    def __init__(
+        self,
+        required: NDArray[np.bool_] | None = None,
+        forbidden: NDArray[np.bool_] | None = None,
+        *,
+        rules: _IndexedRules | None = None,
+    ) -> None:
+        if rules is None:
+            self.__dict__.update(required=required, forbidden=forbidden)
+        self._rules = rules
+
+    @cached_property
+    def required(self) -> NDArray[np.bool_]:
+        assert self._rules is not None
+        return self._rules.required_matrix()
+
+    @cached_property
+    def forbidden(self) -> NDArray[np.bool_]:
+        assert self._rules is not None
+        return self._rules.forbidden_matrix()
+
+    @cached_property
+    def required_edges(self) -> tuple[tuple[int, int], ...]:
+        """The required edges as pairs ``(from, to)``."""
+        if self._rules is not None:
+            return self._rules.required
+        return tuple((a, b) for a, b in np.argwhere(self.required).tolist())
+
+    def permitted(self, child: int, candidates: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which candidates, other than the child itself, may be its parents."""
+        if self._rules is None:
+            allowed: NDArray[np.bool_] = ~self.forbidden[candidates, child]
+            return allowed
+        return self._rules.permitted(child, candidates)
+
+
+@dataclass(frozen=True, eq=False)
+class _IndexedRules:
+    """Constraints by index: required and forbidden edges, the tier of each node (or -1), roots."""
+
+    required: tuple[tuple[int, int], ...]
+    forbidden: Mapping[int, frozenset[int]]  # sources by target
+    level: NDArray[np.int64]
+    roots: frozenset[int]
+
+    def required_matrix(self) -> NDArray[np.bool_]:
+        matrix = np.zeros((len(self.level), len(self.level)), dtype=np.bool_)
+        for a, b in self.required:
+            matrix[a, b] = True
+        matrix.flags.writeable = False
+        return matrix
+
+    def forbidden_matrix(self) -> NDArray[np.bool_]:
+        matrix = np.eye(len(self.level), dtype=np.bool_)
+        for b, sources in self.forbidden.items():
+            matrix[list(sources), b] = True
+        matrix |= (self.level[:, None] > self.level[None, :]) & (self.level >= 0)[None, :]
+        for b in self.roots:
+            matrix[:, b] = True
+        matrix.flags.writeable = False
+        return matrix
+
+    def permitted(self, child: int, candidates: NDArray[np.int64]) -> NDArray[np.bool_]:
+        if child in self.roots:
+            return np.zeros(len(candidates), dtype=np.bool_)
+        own = self.level[child]
+        allowed: NDArray[np.bool_] = (self.level[candidates] <= own) | (own < 0)
+        if child in self.forbidden:
+            allowed &= ~np.isin(candidates, list(self.forbidden[child]))
+        return allowed
 
 
 @dataclass(frozen=True)
@@ -91,19 +162,16 @@ class Knowledge:
         names, index = check_nodes(nodes)
         self._check_names(names)
         self._check_consistent()
-        size = len(names)
-        required = np.zeros((size, size), dtype=np.bool_)
-        forbidden = np.eye(size, dtype=np.bool_)
-        for a, b in self.required:
-            required[index[a], index[b]] = True
+        forbidden: dict[int, set[int]] = {}
         for a, b in self.forbidden:
-            forbidden[index[a], index[b]] = True
-        level = np.array([self._tier.get(name, -1) for name in names], dtype=np.int64)
-        forbidden |= (level[:, None] > level[None, :]) & (level >= 0)[None, :]
-        for name in self.roots:
-            forbidden[:, index[name]] = True
-        required.flags.writeable = forbidden.flags.writeable = False
-        return BoundKnowledge(required, forbidden)
+            forbidden.setdefault(index[b], set()).add(index[a])
+        rules = _IndexedRules(
+            tuple((index[a], index[b]) for a, b in self.required),
+            {b: frozenset(sources) for b, sources in forbidden.items()},
+            np.array([self._tier.get(name, -1) for name in names], dtype=np.int64),
+            frozenset(index[name] for name in self.roots),
+        )
+        return BoundKnowledge(rules=rules)
 
     def with_time(self, lag_of: Mapping[str, Lag]) -> Knowledge:
         """Return the same knowledge that also forbids edges back in time.

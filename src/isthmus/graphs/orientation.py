@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isthmus.graphs.bits import bits, transpose
+from isthmus.graphs.bits import MaskRows, bits, transpose
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]:
+def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> Sequence[int]:
     """Return, for each node, the parents that it has in every Markov-equivalent DAG.
 
     This is the edge labelling of Chickering (UAI 1995). Visiting the parents of a node from last to
     first in the order, the first visit already labels all of them, so one step per node suffices.
     """
+    if isinstance(parents, MaskRows):
+        return _compelled_members(parents, order)
     rank = [0] * len(order)
     for place, node in enumerate(order):
         rank[node] = place
@@ -39,6 +41,20 @@ def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]
     return compelled
 
 
+def _compelled_members(parents: MaskRows, order: Sequence[int]) -> MaskRows:
+    """Do the same on sets of members."""
+    rank = dict(zip(order, range(len(order)), strict=True))
+    sets = [frozenset(own) for own in parents.members]
+    compelled: list[frozenset[int]] = [frozenset()] * len(order)
+    for y in order:
+        own = sets[y]
+        if own:
+            x = max(own, key=rank.__getitem__)
+            new = compelled[x] - own or own - sets[x] - {x}
+            compelled[y] = own if new else compelled[x]
+    return MaskRows([tuple(sorted(own)) for own in compelled])
+
+
 class Mixed:
     """A mutable graph with directed and undirected edges, for orientation step by step.
 
@@ -54,7 +70,7 @@ class Mixed:
 
     def __init__(self, parents: Sequence[int], neighbours: Sequence[int]) -> None:
         self.parents = list(parents)
-        self.children = transpose(parents, len(self.parents))
+        self.children = list(transpose(parents, len(self.parents)))
         self.neighbours = list(neighbours)
         self.adjacent = [
             p | c | n for p, c, n in zip(parents, self.children, neighbours, strict=True)

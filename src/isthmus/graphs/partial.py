@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus import hooks
 from isthmus.errors import GraphError
-from isthmus.graphs.bits import bits, transpose
+from isthmus.graphs.bits import MaskRows, bits, transpose
 from isthmus.graphs.dag import DAG
 from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order
@@ -35,8 +35,8 @@ class PartialGraph(ABC):
 
     _nodes: tuple[str, ...]
     _index: dict[str, int]
-    _parents: tuple[int, ...]  # directed edges, one bitset per node
-    _neighbours: tuple[int, ...]  # undirected edges, stored at both ends
+    _parents: Sequence[int]  # directed edges, one bitset per node
+    _neighbours: Sequence[int]  # undirected edges, stored at both ends
     _hash: int | None
 
     def __init__(
@@ -114,12 +114,12 @@ class PartialGraph(ABC):
         return tuple(self._nodes[i] for i in bits(self._neighbours[self.index(node)]))
 
     @property
-    def parent_masks(self) -> tuple[int, ...]:
+    def parent_masks(self) -> Sequence[int]:
         """For each node, the nodes with a directed edge to it, as a bitset over positions."""
         return self._parents
 
     @property
-    def neighbour_masks(self) -> tuple[int, ...]:
+    def neighbour_masks(self) -> Sequence[int]:
         """For each node, the nodes with an undirected edge to it, as a bitset over positions."""
         return self._neighbours
 
@@ -299,6 +299,6 @@ def _fill(
     put = object.__setattr__
     put(graph, "_nodes", nodes)
     put(graph, "_index", index)
-    put(graph, "_parents", tuple(parents))
-    put(graph, "_neighbours", tuple(neighbours))
+    put(graph, "_parents", parents if isinstance(parents, MaskRows) else tuple(parents))
+    put(graph, "_neighbours", neighbours if isinstance(neighbours, MaskRows) else tuple(neighbours))
     put(graph, "_hash", None)

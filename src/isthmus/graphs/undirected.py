@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from isthmus.errors import GraphError
-from isthmus.graphs.bits import bits
+from isthmus.graphs.bits import MaskRows, bits
 from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, position
 from isthmus.plurals import counted
 
@@ -50,7 +50,8 @@ class UndirectedGraph:
     def from_masks(cls, nodes: tuple[str, ...], neighbours: Sequence[int]) -> UndirectedGraph:
         """Build a graph from valid bitsets: symmetric, without self-loops."""
         graph = cls.__new__(cls)
-        _fill(graph, nodes, {name: i for i, name in enumerate(nodes)}, tuple(neighbours))
+        kept = neighbours if isinstance(neighbours, MaskRows) else tuple(neighbours)
+        _fill(graph, nodes, {name: i for i, name in enumerate(nodes)}, kept)
         return graph
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -86,7 +87,7 @@ class UndirectedGraph:
         return bool(self._neighbours[self.index(a)] >> self.index(b) & 1)
 
     @property
-    def neighbour_masks(self) -> tuple[int, ...]:
+    def neighbour_masks(self) -> Sequence[int]:
         """Neighbours of each node, as a bitset over positions in `nodes`."""
         return self._neighbours
 
@@ -114,7 +115,7 @@ class UndirectedGraph:
 
 
 def _fill(
-    graph: UndirectedGraph, nodes: tuple[str, ...], index: dict[str, int], masks: tuple[int, ...]
+    graph: UndirectedGraph, nodes: tuple[str, ...], index: dict[str, int], masks: Sequence[int]
 ) -> None:
     object.__setattr__(graph, "_nodes", nodes)
     object.__setattr__(graph, "_index", index)

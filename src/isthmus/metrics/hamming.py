@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.graphs.bits import transpose
+from isthmus.graphs.bits import bits
 from isthmus.graphs.names import same_nodes
 from isthmus.plurals import a_type
 
@@ -48,12 +48,15 @@ def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
     same_nodes(a.nodes, b.nodes, "shd")
     b = b.reorder(a.nodes)
     size = len(a.nodes)
-    into = [p ^ q for p, q in zip(a.parent_masks, b.parent_masks, strict=True)]
-    differs = [p | q for p, q in zip(into, transpose(into, size), strict=True)]
+    pairs: set[int] = set()
+    into = zip(a.parent_masks, b.parent_masks, strict=True)
+    for j, (p, q) in enumerate(into):
+        pairs.update(min(i, j) * size + max(i, j) for i in bits(p ^ q))
     if not isinstance(a, DAG) and not isinstance(b, DAG):
         undirected = zip(a.neighbour_masks, b.neighbour_masks, strict=True)
-        differs = [d | (p ^ q) for d, (p, q) in zip(differs, undirected, strict=True)]
-    return sum(mask.bit_count() for mask in differs) // 2
+        for j, (p, q) in enumerate(undirected):
+            pairs.update(min(i, j) * size + max(i, j) for i in bits(p ^ q))
+    return len(pairs)
 
 
 def shd_cpdag(a: DAG | CPDAG, b: DAG | CPDAG) -> int:
