@@ -78,6 +78,7 @@ from isthmus.searches import (
     NotearsAdditive,
     NotearsMLP,
     RBNets,
+    ScreenedBoss,
     SubsetDP,
 )
 from isthmus.sources import (
@@ -159,6 +160,7 @@ __all__ = [
     "PrivateK2",
     "RBNets",
     "Schema",
+    "ScreenedBoss",
     "Series",
     "Solution",
     "Status",

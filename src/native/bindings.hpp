@@ -102,5 +102,6 @@ void bind_exact_posterior(nb::module_& m);
 void bind_hill_climb(nb::module_& m);
 void bind_table_orders(nb::module_& m);
 void bind_mcmc(nb::module_& m);
+void bind_screened(nb::module_& m);
 
 }  // namespace isthmus

@@ -19,4 +19,5 @@ NB_MODULE(_native, m) {
     isthmus::bind_hill_climb(m);
     isthmus::bind_table_orders(m);
     isthmus::bind_mcmc(m);
+    isthmus::bind_screened(m);
 }

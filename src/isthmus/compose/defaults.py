@@ -7,7 +7,7 @@ import math
 from isthmus import samplers, searches
 from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch
 from isthmus.errors import MismatchError
-from isthmus.objectives import LOCAL_SCORES, LocalScore, Objective
+from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, LocalScore, Objective
 from isthmus.plurals import counted
 from isthmus.scores import (
     EBIC,
@@ -35,6 +35,9 @@ _REPEATED_STARTS, _MANY_VARIABLES = 4, 200
 _POSTERIOR_SECONDS, _PER_PAIR_OF_SETS = 20.0, 1e-8
 """The exact posterior is the default if it takes less time than this: scoring every family, and
 summing over 3^d pairs of sets of variables. See ``benchmarks/posterior/exact.py``."""
+MANY_COLUMNS = 2000
+"""With more continuous variables, each has few candidates, and rows are kept instead of all pairs
+if there are fewer rows than columns; see ``benchmarks/large.py``."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 _GAMMA_DISCRETE = 0.75
@@ -121,6 +124,8 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
         return searches.HillClimb(restarts=0), "one family of this score takes milliseconds"
     if local.equivalent and len(schema.of_kind(Kind.DISCRETE)) == d:
         return searches.XGES(), "the most accurate search on discrete tables"
+    if d > MANY_COLUMNS and CORRELATIONS.of(objective) is not None:
+        return searches.ScreenedBoss(), f"{d:,} variables, so each has few candidates"
     if runs == 1:
         return searches.Boss(), f"the most accurate search for {d} variables"
     starts = _REPEATED_STARTS if d <= _MANY_VARIABLES else 1

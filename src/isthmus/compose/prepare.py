@@ -24,12 +24,12 @@ from isthmus.compose.arguments import (
     check_score,
     check_search,
 )
-from isthmus.compose.defaults import choose_score
+from isthmus.compose.defaults import MANY_COLUMNS, choose_score
 from isthmus.compose.joint import refuse_joint_search
 from isthmus.deadline import limited
 from isthmus.errors import DataWarning, GraphError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
-from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Objective
 from isthmus.results import Reading
 from isthmus.scores.requested import RequestedScores
 from isthmus.searches.base import Accepts
@@ -39,6 +39,7 @@ from isthmus.statistics import (
     Kind,
     Moments,
     Schema,
+    StandardisedColumns,
     Statistic,
     Summary,
 )
@@ -184,10 +185,12 @@ def prepare(
     chosen = source.adapt(chosen)
     timed, in_memory = source.timed, source.in_memory
     source = _with_features(source, chosen)
-    if in_memory and time_limit is not None and issubclass(chosen.needs, Moments):
+    by_column = _by_column(source, chosen, accepts, dag)
+    if in_memory and time_limit is not None and not by_column and issubclass(chosen.needs, Moments):
         _warn_of_minimum(source.schema().width, time_limit - (time.monotonic() - begin))
+    needs = StandardisedColumns if by_column else chosen.needs
     with limited(until):
-        statistics = _gather(source, chosen, dag, requests=requests)
+        statistics = _gather(source, chosen, dag, needs, requests=requests)
     waited = 0.0 if timed else time.monotonic() - begin
     reading = reading.with_constants(statistics.constants())
     reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
@@ -309,13 +312,30 @@ def _with_features(source: Source, score: AnyScore) -> Source:
     return WithFeatures(source, score.basis)
 
 
-def _gather(source: Source, score: AnyScore, dag: DAG | None, *, requests: bool) -> Summary:
+def _by_column(source: Source, score: AnyScore, accepts: Accepts | None, dag: DAG | None) -> bool:
+    """Whether columns are kept instead of the moments of all pairs of them.
+
+    That is so for tables in memory with more than `MANY_COLUMNS` columns and fewer rows than
+    columns, if nobody named a search that needs all pairs.
+    """
+    width = len(source.schema()) if dag is None else len(dag.nodes)
+    if not (source.in_memory and score.of_columns and width > MANY_COLUMNS):
+        return False
+    if accepts is not None and CORRELATIONS not in accepts and dag is None:
+        return False
+    columns = source.complete_columns()
+    return columns is not None and not source.has_missing and len(columns.columns[0]) < width
+
+
+def _gather(
+    source: Source, score: AnyScore, dag: DAG | None, needs: type[Statistic], *, requests: bool
+) -> Summary:
     """Ask the source for the statistics that the score needs."""
     try:
-        if requests and dag is None and score.needs is Counts:
+        if requests and dag is None and needs is Counts:
             counts = source.requested_counts()
             if counts is not None:
                 return counts
-        return source.gather(score.needs, dag)
+        return source.gather(needs, dag)
     except MismatchError as refusal:
         raise MismatchError(f"{score!r} needs {score.needs.described}. {refusal}") from refusal

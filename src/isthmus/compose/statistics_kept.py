@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.compose.arguments import AnyScore
+from isthmus.compose.defaults import MANY_COLUMNS
 from isthmus.compose.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError
@@ -21,7 +22,16 @@ from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.results.effects import Adjusted
 from isthmus.sources import Source, as_source
-from isthmus.statistics import CountPlan, Kind, Moments, Rows, Schema, Summary
+from isthmus.statistics import (
+    CountPlan,
+    Kind,
+    Moments,
+    Rows,
+    Schema,
+    StandardisedColumns,
+    Summary,
+)
+from isthmus.statistics.standardised import ColumnScales
 
 _NONLINEAR = (
     "Learn it with score=GP() and call solution.fit_gp().curve(parent, child) for the effect along "
@@ -69,8 +79,8 @@ class LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
         has_rows = statistics is not problem.statistics
-        local = None if has_rows else LOCAL_SCORES.of(problem.objective)
-        nonlinear = has_rows or score.basis is not None
+        local = None if has_rows and not score.of_columns else LOCAL_SCORES.of(problem.objective)
+        nonlinear = score.basis is not None or (has_rows and not score.of_columns)
         evidence = cls(
             statistics,
             problem.objective.nodes,
@@ -90,7 +100,9 @@ class LearnedStatistics:
     @cached_property
     def local(self) -> LocalScore | None:
         """The local score of the statistics, if there is a score."""
-        return None if self.score is None else LOCAL_SCORES.of(self.score.bind(self.statistics))
+        if self.score is None or isinstance(self.statistics, ColumnScales):
+            return None
+        return LOCAL_SCORES.of(self.score.bind(self.statistics))
 
     def standardised(self) -> Solution:
         """Learn again with the same options from columns scaled to variance one."""
@@ -239,6 +251,8 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
     kinds = {source.schema()[v].kind for v in dag.nodes}
     if kinds == {Kind.DISCRETE}:
         return fit_tables(source.counts(CountPlan.families(dag)), dag, pseudo_count=pseudo_count)
+    if kinds == {Kind.CONTINUOUS} and source.in_memory and len(dag.nodes) > MANY_COLUMNS:
+        return StandardisedColumns.gather(source, dag).fit(dag, pseudo_count)
     if kinds == {Kind.CONTINUOUS}:
         return fit_gaussian(source.moments(dag.nodes), dag)
     try:

@@ -7,6 +7,15 @@ from isthmus.objectives.additive import (
     QuadraticAdditiveLoss,
 )
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
+from isthmus.objectives.correlations import (
+    CORRELATIONS,
+    ColumnCorrelations,
+    Correlations,
+    CorrelationScore,
+    LinearGraph,
+    MatrixCorrelations,
+    Pairs,
+)
 from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
 from isthmus.objectives.local import (
     LOCAL_SCORES,
@@ -31,6 +40,7 @@ from isthmus.objectives.table import PARENT_SETS, ScoreTable
 
 __all__ = [
     "ADDITIVE_MODEL",
+    "CORRELATIONS",
     "EDGE_WEIGHTS",
     "LAGGED_MODEL",
     "LOCAL_SCORES",
@@ -43,13 +53,19 @@ __all__ = [
     "BoundWork",
     "Capabilities",
     "Capability",
+    "ColumnCorrelations",
+    "CorrelationScore",
+    "Correlations",
     "Family",
     "FamilyCost",
     "GeneralisedLinearLoss",
     "LikelihoodLoss",
+    "LinearGraph",
     "LocalScore",
+    "MatrixCorrelations",
     "MomentsLoss",
     "Objective",
+    "Pairs",
     "ParametricLoss",
     "PenalisedScore",
     "PoissonFamily",

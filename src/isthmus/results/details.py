@@ -142,6 +142,23 @@ class BossDetails(SearchDetails):
 
 @final
 @dataclass(frozen=True)
+class ScreeningDetails(SearchDetails):
+    """What `ScreenedBoss` reports.
+
+    Attributes
+    ----------
+    passes
+        Number of passes over all pairs of variables.
+    candidates
+        Mean number of candidates per variable at the end.
+    """
+
+    passes: int
+    candidates: float
+
+
+@final
+@dataclass(frozen=True)
 class RBNetsDetails(SearchDetails):
     """Details of a search with RBNets.
 

@@ -29,6 +29,8 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
         The type of variable that it supports; None if it supports both.
     gives
         Capabilities of its objectives; local scores by default.
+    of_columns
+        Whether it can also be bound to `StandardisedColumns`, for tables of very many columns.
     basis
         Basis functions of the columns that the score needs; None for most scores.
     """
@@ -36,6 +38,7 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     needs: ClassVar[type[Statistic]]
     kind: ClassVar[Kind | None]
     gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
+    of_columns: ClassVar[bool] = False
     basis: Basis | None = None
 
     @abstractmethod

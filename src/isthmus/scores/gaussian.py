@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
-from isthmus.kernels.scoring import gaussian_score
+from isthmus.kernels.scoring import LocalScore as LocalScoreKernel
+from isthmus.kernels.scoring import gaussian_score, python_score
 from isthmus.models.least_squares import spectrum
-from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.objectives import (
+    BoundWork,
+    ColumnCorrelations,
+    Correlations,
+    CorrelationScore,
+    LocalScore,
+    MatrixCorrelations,
+    PythonLocalScore,
+)
 from isthmus.scores.costs import gaussian_cost
 from isthmus.scores.score_bounds import gaussian_bound
-from isthmus.statistics import Moments
+from isthmus.statistics import Moments, StandardisedColumns
 from isthmus.statistics.moments import correlate
 from isthmus.types import Floats
 
@@ -19,14 +29,62 @@ TOLERANCE = 1e-10
 """Fraction of a column's variance below which it counts as determined by other columns."""
 
 
-def bind_likelihood(moments: Moments, penalties: Floats) -> LocalScore:
+def bind_likelihood(statistics: Moments | StandardisedColumns, penalties: Floats) -> LocalScore:
     """Bind the maximised Gaussian log-likelihood minus ``penalties[number of parents]``."""
-    n, d = moments.n, len(moments.schema)
+    n, d = statistics.n, len(statistics.schema)
     constant = np.full(d + 1, -0.5 * n * (np.log(2.0 * np.pi) + 1.0)) - penalties
-    half = np.full(d + 1, 0.5 * n)
-    return bind_matrix(
-        moments.schema.names, moments.covariance(), (constant, half, np.zeros(d + 1))
+    bound: Callable[[], BoundWork] | None = None
+    correlations: Correlations
+    if isinstance(statistics, StandardisedColumns):
+        scale = np.where(statistics.deviation > 0.0, statistics.deviation, 1.0) ** 2
+        correlations = ColumnCorrelations(statistics.values)
+        kernel = _on_demand(correlations, np.log(scale), constant, 0.5 * n)
+    else:
+        correlation, scale = correlate(statistics.covariance())
+        correlations = MatrixCorrelations(correlation)
+        tables = (constant, np.full(d + 1, 0.5 * n), np.zeros(d + 1))
+        kernel = _kernel(correlation, np.log(scale), tables)
+        bound = partial(gaussian_bound, correlation, np.log(scale), tables, TOLERANCE)
+    return CorrelationScore(
+        statistics.schema.names,
+        kernel,
+        correlations,
+        constant=constant,
+        factor=0.5 * n,
+        log_variances=np.log(scale),
+        tolerance=TOLERANCE,
+        score_bound=bound,
+        cost=gaussian_cost,
     )
+
+
+def _kernel(
+    correlation: Floats, log_scale: Floats, tables: tuple[Floats, Floats, Floats]
+) -> LocalScoreKernel:
+    constant, log_variance, log_determinant = tables
+    return gaussian_score(
+        correlation,
+        log_scale,
+        constant=constant,
+        log_variance=log_variance,
+        log_determinant=log_determinant,
+        tolerance=TOLERANCE,
+    )
+
+
+def _on_demand(
+    correlations: Correlations, log_scale: Floats, constant: Floats, factor: float
+) -> LocalScoreKernel:
+    """Score each family by the correlations of its own columns."""
+
+    def local(child: int, parents: tuple[int, ...]) -> float:
+        family, k = np.array([*parents, child], dtype=np.int64), len(parents)
+        tables = (constant[: k + 2], np.full(k + 2, factor), np.zeros(k + 2))
+        kernel = _kernel(correlations.among(family), log_scale[family], tables)
+        own = np.arange(k, dtype=np.int64)
+        return float(kernel.extensions(k, own, np.empty(0, np.int64))[0])
+
+    return python_score(len(correlations), local)
 
 
 def bind_matrix(
@@ -34,18 +92,9 @@ def bind_matrix(
 ) -> LocalScore:
     """Bind ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]`` for ``R = matrix``."""
     correlation, scale = correlate(matrix)
-    constant, log_variance, log_determinant = tables
-    kernel = gaussian_score(
-        correlation,
-        np.log(scale),
-        constant=constant,
-        log_variance=log_variance,
-        log_determinant=log_determinant,
-        tolerance=TOLERANCE,
-    )
     return LocalScore(
         names,
-        kernel,
+        _kernel(correlation, np.log(scale), tables),
         equivalent=True,
         score_bound=lambda: gaussian_bound(correlation, np.log(scale), tables, TOLERANCE),
         cost=gaussian_cost,

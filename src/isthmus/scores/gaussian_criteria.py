@@ -7,17 +7,17 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from isthmus.objectives import LocalScore
+from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Capabilities, LocalScore
 from isthmus.options import require_boolean, require_number
 from isthmus.scores.base import Score
 from isthmus.scores.extended import size_penalties, small_sample_prices
 from isthmus.scores.gaussian import bind_likelihood
-from isthmus.statistics import Kind, Moments
+from isthmus.statistics import Kind, Moments, StandardisedColumns
 
 
 @final
 @dataclass(frozen=True)
-class GaussianBIC(Score[Moments, LocalScore]):
+class GaussianBIC(Score[Moments | StandardisedColumns, LocalScore]):
     """BIC of linear Gaussian networks: log-likelihood minus a penalty per parameter.
 
     For continuous variables; higher is better. The penalty is ``penalty_discount * log(n) / 2`` per
@@ -42,11 +42,13 @@ class GaussianBIC(Score[Moments, LocalScore]):
     penalty_discount: float = 1.0
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES, CORRELATIONS})
+    of_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_number(self, "penalty_discount", least=0)
 
-    def bind(self, statistics: Moments) -> LocalScore:
+    def bind(self, statistics: Moments | StandardisedColumns) -> LocalScore:
         parents = np.arange(len(statistics.schema) + 1)
         penalties = self.penalty_discount * 0.5 * np.log(statistics.n) * (parents + 2)
         return bind_likelihood(statistics.numeric(self), penalties)
@@ -54,7 +56,7 @@ class GaussianBIC(Score[Moments, LocalScore]):
 
 @final
 @dataclass(frozen=True)
-class GaussianEBIC(Score[Moments, LocalScore]):
+class GaussianEBIC(Score[Moments | StandardisedColumns, LocalScore]):
     """Extended BIC of linear Gaussian networks, which accounts for the number of possible edges.
 
     For continuous variables; higher is better. It is ``GaussianBIC`` minus ``2 * gamma * log(d)``
@@ -86,12 +88,14 @@ class GaussianEBIC(Score[Moments, LocalScore]):
     small_sample: bool = True
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES, CORRELATIONS})
+    of_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_number(self, "gamma", least=0)
         require_boolean(self, "small_sample")
 
-    def bind(self, statistics: Moments) -> LocalScore:
+    def bind(self, statistics: Moments | StandardisedColumns) -> LocalScore:
         n, d = statistics.n, len(statistics.schema)
         if self.small_sample:
             edges = small_sample_prices(n, d, self.gamma)

@@ -18,6 +18,7 @@ from isthmus.searches.orders.boss import Boss
 from isthmus.searches.orders.known_order import KnownOrder
 from isthmus.searches.orders.obs import OBS
 from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
+from isthmus.searches.orders.screened_boss import ScreenedBoss
 
 __all__ = [
     "ASOBS",
@@ -43,6 +44,7 @@ __all__ = [
     "RBNetsVariant",
     "RefitEBIC",
     "Run",
+    "ScreenedBoss",
     "Search",
     "SearchResult",
     "SubsetDP",

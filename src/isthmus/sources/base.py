@@ -150,6 +150,10 @@ class Source(ABC):
         """Return some columns of all rows, of shape (n, names), with levels as codes."""
         return self.rows()[:, list(self.schema().indices(names))]
 
+    def all_columns(self) -> Sequence[NDArray[Any]]:
+        """Return the columns of all rows, one by one; `MismatchError` if there are no rows."""
+        return tuple(self.rows().T)
+
     def complete_columns(self) -> CompleteColumns | None:
         """Return the rows without missing values if they are in memory, otherwise None."""
         return None

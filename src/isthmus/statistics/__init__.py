@@ -16,6 +16,7 @@ from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.rows import Rows
 from isthmus.statistics.schema import Column, Kind, Level, Role, Schema, Variable
+from isthmus.statistics.standardised import StandardisedColumns
 
 __all__ = [
     "Basis",
@@ -37,6 +38,7 @@ __all__ = [
     "Role",
     "Rows",
     "Schema",
+    "StandardisedColumns",
     "Statistic",
     "Summary",
     "Variable",

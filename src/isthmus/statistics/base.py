@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError, MissingValuesError
 from isthmus.statistics.resampling import (
@@ -41,6 +42,9 @@ class Gatherable(Protocol):
 
     def rows(self) -> Floats:
         """Return all rows."""
+
+    def all_columns(self) -> Sequence[NDArray[Any]]:
+        """Return the columns of all rows, one by one."""
 
     def incomplete(self) -> Any:
         """Return the coded rows of discrete variables, with missing values."""
@@ -193,6 +197,9 @@ class DrawnRows:
 
     def rows(self) -> Floats:
         return self.values
+
+    def all_columns(self) -> Sequence[NDArray[Any]]:
+        return tuple(self.values.T)
 
     def realisation_of_rows(self) -> None:
         return None

@@ -338,6 +338,10 @@ class Frame(Source):
         self._require_complete()
         return self.rows_with_holes()
 
+    def all_columns(self) -> Sequence[NDArray[Any]]:
+        self._require_complete()
+        return self._prepared.columns
+
     def selected(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return some columns of all rows, of shape (n, names), with levels as codes."""
         self._require_complete()
