@@ -1,13 +1,16 @@
-"""Linear Gaussian networks of many variables: time, memory and errors of one start of BOSS.
+"""Linear Gaussian networks of many variables: time, memory and errors.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/large.py 250 500 1000 2000 5000
+    OPENBLAS_NUM_THREADS=1 python benchmarks/large.py --sizes 1000 2000 5000 10000 --dense 2000
 
-Random graphs with average degree 4, weights of size 0.5 to 2, unit noise, 2,000 rows. Each
-size runs in a process of its own, so that memory is its own. Results go to results/large.md.
+Random graphs, weights of size 0.5 to 2, unit noise, 2,000 rows. `learn` reads the table and uses
+`ScreenedBoss`; sizes after `--dense` are also learned with one start of `Boss` from all pairs, on
+the same data. Each run has a process of its own, so that memory is its own; CPU time is that of
+`learn` alone, and memory includes the data. Results go to results/large.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import resource
@@ -15,68 +18,115 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROWS = 2000
 RESULTS = Path(__file__).parent / "results" / "large.md"
 
 
-def measure(d: int) -> dict[str, float]:
+def simulate(d: int, degree: float, seed: int) -> tuple[list[list[int]], Any]:
+    """Draw a graph with exactly ``d * degree / 2`` edges, and columns, in rows of an array."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    pairs: set[tuple[int, int]] = set()
+    while len(pairs) < int(d * degree / 2):
+        a, b = sorted(rng.integers(0, d, 2).tolist())
+        if a != b:
+            pairs.add((a, b))
+    place = rng.permutation(d).tolist()
+    parents: list[list[int]] = [[] for _ in range(d)]
+    columns = rng.standard_normal((d, ROWS))
+    for a, b in sorted(pairs, key=lambda pair: pair[1]):
+        weight = rng.uniform(0.5, 2.0) * rng.choice([-1.0, 1.0])
+        columns[place[b]] += weight * columns[place[a]]
+        parents[place[b]].append(place[a])
+    return parents, columns
+
+
+def measure(d: int, degree: float, seed: int, *, dense: bool) -> dict[str, Any]:
     """Learn one network of ``d`` variables in this process."""
     import isthmus as ist
-    from isthmus import simulate
 
-    names = [f"x{i}" for i in range(20)]
-    small = simulate.linear(simulate.erdos_renyi(names, 40, seed=0), 100, seed=0)
-    ist.learn(small.data, search=ist.Boss(starts=1))  # compile
+    small = {f"x{i}": column for i, column in enumerate(simulate(20, 2.0, 0)[1])}
+    ist.learn(small, search=ist.ScreenedBoss())  # imports
+    parents, columns = simulate(d, degree, seed)
     names = [f"x{i}" for i in range(d)]
-    dag = simulate.erdos_renyi(names, 2 * d, seed=1)
-    moments = ist.summarise(simulate.linear(dag, ROWS, seed=2).data)
+    data = dict(zip(names, columns, strict=True))
+    search = ist.Boss(starts=1) if dense else ist.ScreenedBoss()
     wall, cpu = time.perf_counter(), time.process_time()
-    solution = ist.learn(moments, score=ist.GaussianEBIC(), search=ist.Boss(starts=1))
+    solution = ist.learn(data, score=ist.GaussianEBIC(), search=search)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    true = {frozenset((p, v)) for v, own in enumerate(parents) for p in own}
+    own = {
+        frozenset((p, v)) for v, group in enumerate(solution.dag.parent_indices()) for p in group
+    }
     return {
         "variables": d,
-        "seconds": round(wall, 1),
+        "degree": degree,
+        "seed": seed,
+        "search": type(search).__name__,
+        "wall": round(wall, 1),
         "cpu": round(cpu, 1),
-        "gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
-        "edges": len(solution.dag.edges),
-        "shd": ist.shd(solution.dag.cpdag(), dag.cpdag()),
+        "gigabytes": round(memory, 2),
+        "precision": round(len(true & own) / max(len(own), 1), 4),
+        "recall": round(len(true & own) / len(true), 4),
+        "shd": ist.shd(solution.cpdag, ist.DAG.from_parents(names, parents).cpdag()),
+        "score": round(solution.score, 2),
+        "passes": getattr(solution.details, "passes", ""),
     }
 
 
-def main(sizes: list[int]) -> None:
-    """Measure every size and write the table."""
+def table(rows: list[dict[str, Any]], command: str) -> str:
+    """Return the results as Markdown, with the power of d by which CPU time grows."""
     import numpy as np
 
-    rows = []
-    for d in sizes:
-        command = [sys.executable, __file__, "--one", str(d)]
-        out = subprocess.run(command, check=True, capture_output=True, text=True)
-        rows.append(json.loads(out.stdout.splitlines()[-1]))
-        print(rows[-1], flush=True)
-    logs = np.log([[row["variables"], row["cpu"]] for row in rows if row["variables"] >= 500])
-    power = np.polyfit(logs[:, 0], logs[:, 1], 1)[0] if len(logs) > 1 else float("nan")
+    keys = list(rows[0])
     lines = [
-        f"# Many variables: BOSS, one start, GaussianEBIC, degree 4, {ROWS} rows",
+        f"# Many variables: GaussianEBIC, {ROWS} rows",
         "",
-        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/large.py {' '.join(map(str, sizes))}`",
+        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/large.py {command}`",
         "",
-        "| variables | wall s | CPU s | peak GB | edges (true) | CPDAG-SHD |",
-        "| --- | --- | --- | --- | --- | --- |",
-        *(
-            f"| {r['variables']} | {r['seconds']} | {r['cpu']} | {r['gigabytes']} "
-            f"| {r['edges']} ({2 * r['variables']}) | {r['shd']} |"
-            for r in rows
-        ),
+        f"| {' | '.join(keys)} |",
+        f"|{' --- |' * len(keys)}",
+        *(f"| {' | '.join(str(row[key]) for key in keys)} |" for row in rows),
         "",
-        f"From 500 variables on CPU time grows like d^{power:.2f}.",
     ]
-    RESULTS.write_text("\n".join(lines) + "\n")
+    for name in ("ScreenedBoss", "Boss"):
+        points = [(r["variables"], r["cpu"]) for r in rows if r["search"] == name]
+        if len({size for size, _ in points}) > 1:
+            logs = np.log(points)
+            power = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
+            lines.append(f"CPU time of {name} grows like d^{power:.2f}.")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure every size and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[])
+    parser.add_argument("--dense", type=int, nargs="*", default=[])
+    parser.add_argument("--degree", type=float, default=4.0)
+    parser.add_argument("--seeds", type=int, nargs="*", default=[1])
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        d, degree, seed, dense = options.one
+        print(json.dumps(measure(int(d), float(degree), int(seed), dense=dense == "1")))
+        return
+    rows = []
+    jobs = [(d, "0") for d in options.sizes] + [(d, "1") for d in options.dense]
+    for d, dense in sorted(jobs):
+        for seed in options.seeds:
+            one = ["--one", str(d), str(options.degree), str(seed), dense]
+            command = [sys.executable, "-W", "ignore", __file__, *one]
+            out = subprocess.run(command, check=True, capture_output=True, text=True)
+            rows.append(json.loads(out.stdout.splitlines()[-1]))
+            print(rows[-1], flush=True)
+    RESULTS.write_text(table(rows, " ".join(sys.argv[1:])))
 
 
 if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    if sys.argv[1] == "--one":
-        print(json.dumps(measure(int(sys.argv[2]))))
-    else:
-        main([int(a) for a in sys.argv[1:]])
+    main()
