@@ -206,8 +206,6 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("sweep", {"turns": np.arange(D)}),
         *STEPS,
         ("parents", {}),
-        ("start_from", {"first": 1}),
-        *STEPS,
         ("best", {}),
     ],
     "step_together": lambda: [

@@ -73,6 +73,32 @@ def test_a_variable_cannot_move_to_a_better_place(seed: int, demands: bool) -> N
     assert any(best_after_one_move(order) <= total + 1e-5 for order in reached)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_no_single_parent_more_or_less_is_better(seed: int) -> None:
+    p = problem(12, seed, n=100, demands=seed % 2 == 1, max_parents=4)
+    score = bic(p)
+    descent = OrderDescent(
+        score,
+        np.random.default_rng(seed),
+        required=p.required,
+        forbidden=p.forbidden,
+        max_parents=p.max_parents,
+    )
+    descent.start(random_order(p.required, np.random.default_rng(seed)))
+    while not descent.step():
+        pass
+    order = descent.order().tolist()
+    for v, parents in enumerate(descent.parents()):
+        now = local(score, v, parents)
+        before = order[: order.index(v)]
+        assert set(parents) <= set(before)
+        for x in before:
+            if x in parents and not p.required[x, v]:
+                assert local(score, v, [y for y in parents if y != x]) <= now + 1e-9
+            elif x not in parents and not p.forbidden[x, v] and len(parents) < 4:
+                assert local(score, v, [*parents, x]) <= now + 1e-9
+
+
 def test_the_best_so_far_leaves_the_run_as_it_is() -> None:
     p = problem(30, 4)
     quiet = boss(p, bic(p), seed=9)

@@ -1,4 +1,4 @@
-"""Searches over orders of the variables: grow-shrink trees and best order score search (BOSS).
+"""Searches over orders of the variables: best order score search (BOSS).
 
 Random choices are made here, with NumPy's generator; everything else is compiled.
 """
@@ -36,8 +36,8 @@ class BossRun:
     rng
         Generator of all random choices.
     starts
-        Number of orders to start from, at least 1; `allow` adds to it. Each one after the first is
-        the best order so far with a few random swaps.
+        Number of orders to start from, at least 1; `allow` adds to it. The first one is random;
+        every further one is the best order so far with a few random swaps.
     required, forbidden
         Edges that must or must not be there, as matrices [from, to].
     max_parents
@@ -45,9 +45,6 @@ class BossRun:
     labels
         The variables in the order in which random numbers apply to them; by default their own. An
         order that depends on the scores makes the result independent of the order of the columns.
-    greedy
-        Whether the first order is built greedily: the last of the labels, then again and again the
-        variable that those before it explain best. Otherwise it is random.
     """
 
     def __init__(
@@ -60,12 +57,10 @@ class BossRun:
         forbidden: Flags | None = None,
         max_parents: int | None = None,
         labels: Integers | None = None,
-        greedy: bool = True,
     ) -> None:
         if starts < 1:
             raise ValueError(f"starts is {starts}; it must be at least 1")
         self._score = score
-        self._greedy = greedy
         self._rng = rng
         self._labels = np.arange(score.size) if labels is None else labels
         self._starts = starts
@@ -93,25 +88,23 @@ class BossRun:
         stage = self._run.stage
         if stage is _Stage.WANTS_ORDER:
             self._starts_left -= 1
-            self._start()
+            self._run.start(self._next_order())
         elif stage is _Stage.WANTS_TURNS:
             self._sweeps += 1
-            self._run.sweep(self._labels[self._rng.permutation(self._score.size)])
+            # From the last to the first: with random turns, one start ends far from the best more
+            # often. See ``benchmarks/orders/dense.py``.
+            self._run.sweep(np.array(self._run.order, np.int64)[::-1].copy())
         return True
 
-    def _start(self) -> None:
-        """Begin with the greedy order; after that, perturb the best order so far."""
-        first = self._starts - self._starts_left == 1
-        if first and self._greedy:
-            self._run.start_from(int(self._labels[-1]))
-        elif first:
-            self._run.start(random_order(self._required, self._rng, self._labels))
-        else:
-            order = np.array(self._run.best_order, np.int64)
-            for _ in range(max(1, round(math.log(len(order))))):
-                i, j = self._rng.integers(len(order), size=2)
-                order[i], order[j] = order[j], order[i]
-            self._run.start(_with_required_first(order, self._required))
+    def _next_order(self) -> Integers:
+        """Draw a random order; after the first start, perturb the best order so far."""
+        if self._starts - self._starts_left == 1:
+            return random_order(self._required, self._rng, self._labels)
+        order = np.array(self._run.best_order, np.int64)
+        for _ in range(max(1, round(math.log(len(order))))):
+            i, j = self._rng.integers(len(order), size=2)
+            order[i], order[j] = order[j], order[i]
+        return _with_required_first(order, self._required)
 
     def allow(self, starts: int) -> None:
         """Allow so many further starts."""
@@ -120,8 +113,8 @@ class BossRun:
 
     @property
     def work(self) -> tuple[int, int]:
-        """Number of nodes of the grow-shrink trees, and of sweeps over all variables, so far."""
-        return self._run.nodes, self._sweeps
+        """Number of families with scored steps, and of sweeps over all variables, so far."""
+        return self._run.families, self._sweeps
 
     def current(self) -> Parents:
         """Return the parents of each variable in the order of the last start."""
@@ -226,14 +219,13 @@ class ParallelBossRun:
 
     def allow(self, starts: int) -> None:
         """Allow so many further starts."""
-        for own in self._rng.spawn(starts):
-            self._runs.append(self._begin(own, greedy=not self._runs))
+        self._runs += [self._begin(own) for own in self._rng.spawn(starts)]
 
     @property
     def work(self) -> tuple[int, int]:
-        """Number of nodes of the grow-shrink trees, and of sweeps over all variables, so far."""
-        nodes, sweeps = zip(*(run.work for run in self._runs), strict=True)
-        return sum(nodes), sum(sweeps)
+        """Number of families with scored steps, and of sweeps over all variables, so far."""
+        families, sweeps = zip(*(run.work for run in self._runs), strict=True)
+        return sum(families), sum(sweeps)
 
     def scores(self) -> list[float]:
         """Return the best score of each start."""

@@ -58,13 +58,6 @@ void bind_orders(nb::module_& m) {
             },
             "order"_a.noconvert())
         .def(
-            "start_from",
-            [](BossRun& self, Variable first) {
-                const auto claim = self.claim();
-                self.start_from(first);
-            },
-            "first"_a)
-        .def(
             "sweep",
             [](BossRun& self, const Array<Variable, 1>& turns) {
                 const auto claim = self.claim();
@@ -110,7 +103,7 @@ void bind_orders(nb::module_& m) {
         .def_prop_ro("stage", &BossRun::stage)
         .def_prop_ro("sweeps", &BossRun::sweeps)
         .def_prop_ro("moved", &BossRun::moved)
-        .def_prop_ro("nodes", &BossRun::nodes)
+        .def_prop_ro("families", &BossRun::families)
         .def_prop_ro("score", &BossRun::score);
     m.def("step_together", &step_together, "runs"_a, "seconds"_a, "jobs"_a,
           "Step several runs at the same time, in up to ``jobs`` threads.");

@@ -1,7 +1,8 @@
-"""Best order score search (BOSS) with grow-shrink trees.
+"""Best order score search (BOSS), with the warm starts and the perturbations of FLOP.
 
-Andrews, Ramsey, Sánchez-Romero, Camchong and Kummerfeld, NeurIPS 2023. Works with every
-decomposable score; on score-equivalent ones it is the most accurate search in our benchmarks.
+BOSS: Andrews, Ramsey, Sánchez-Romero, Camchong and Kummerfeld, NeurIPS 2023. FLOP: Wienöbst,
+Henckel and Weichwald, ICLR 2026. Works with every decomposable score; on score-equivalent ones it
+is the most accurate search in our benchmarks.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from isthmus.types import Bools, Integers
 
 _BATCH = 4
 """Number of starts that are begun together in threads."""
-_FAMILIES_PER_NODE, _TYPICAL_PARENTS, _PER_PLACE = 20, 3, 3e-8
-"""What a node of a tree and a place in the order cost: a node takes as long as this many families,
-because extensions of one parent set share most of their work, and a sweep tries d² places. See
-``benchmarks/orders/starts.py``."""
+_FAMILIES_PER_STEP, _TYPICAL_PARENTS, _PER_PLACE = 20, 3, 3e-8
+"""What a step of the choice of parents and a place in the order cost: a step takes as long as this
+many families, because extensions of one parent set share most of their work, and a sweep tries d²
+places. See ``benchmarks/orders/starts.py``."""
 
 
 @final
@@ -39,23 +40,23 @@ class Boss(Search[LocalScore]):
     """Best order score search (Andrews et al. 2023).
 
     Each variable in turn moves to its best position in the order, until no move improves the score.
+    Variables keep their parents when another one moves past them, and add or remove some only where
+    that improves the score.
 
     Parameters
     ----------
     starts
-        Number of random orders to start from; the best result is returned. By default, starts go on
-        until five of them have reached the best score, or until about a second of work is done and,
-        if that takes less than about four seconds, there were four of them; there is always one.
-        Work is counted, not timed, so the graph does not depend on the machine. It is an estimate
-        for sparse graphs; some dense ones took three to four times as long. Starts share their
-        grow-shrink trees, so later ones cost less than the first. On a score table, the best listed
-        parents replace the trees.
+        Number of orders to start from; the best result is returned. The first order is random;
+        every further one is the best order so far with a few random swaps. By default, starts go on
+        until as many in a row as there are variables have failed to improve the score; after about
+        a second of work ten failures in a row are enough, and after about thirty seconds no start
+        follows. Work is counted, not timed, so the graph does not depend on the machine. On a score
+        table, the best listed parents are used and all starts are random orders.
     max_parents
         Maximum number of parents of a node; None for no limit.
     independent_starts
-        Whether each start has trees and random numbers of its own, so that starts can run in
-        threads. The graph may differ from the one that is found by starts that share them. Not used
-        with a score table.
+        Whether all starts are random orders, so that they can run in threads. Usually needs more
+        work for the same score. Not used with a score table.
     jobs
         Number of threads among which independent starts are divided; -1 for one per core. The graph
         does not depend on it.
@@ -119,7 +120,8 @@ class _BossRun(Run[SearchResult]):
         self._objective = objective
         self._knowledge = knowledge
         self._rng = rng
-        self._starts = Starts(options.starts, perturbed=not options.independent_starts)
+        variables = None if options.independent_starts else len(objective.nodes)
+        self._starts = Starts(options.starts, variables=variables)
         self._run: BossRun | ParallelBossRun | None = None
         self._families: dict[tuple[int, tuple[int, ...]], float] = {}
         self._work = self._steps()
@@ -179,11 +181,11 @@ class _BossRun(Run[SearchResult]):
         return total
 
     def _seconds(self, work: tuple[int, int]) -> float:
-        """Estimate the time of growing so many nodes of trees and of making so many sweeps."""
-        nodes, sweeps = work
+        """Estimate the time of scoring the steps of so many families and of so many sweeps."""
+        families, sweeps = work
         d = len(self._objective.nodes)
-        per_node = _FAMILIES_PER_NODE * self._objective.seconds(_TYPICAL_PARENTS)
-        return nodes * per_node + sweeps * d**2 * _PER_PLACE
+        per_family = _FAMILIES_PER_STEP * self._objective.seconds(_TYPICAL_PARENTS)
+        return families * per_family + sweeps * d**2 * _PER_PLACE
 
     def best(self) -> SearchResult:
         """Return the graph of the best order so far, including the current one."""

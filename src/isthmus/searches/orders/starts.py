@@ -12,11 +12,13 @@ from isthmus.types import Integers, Work
 
 _REACHED = 5
 """The best score is taken for the best of all when so many random starts have reached it."""
-_UNIMPROVED = 30
-"""A search that perturbs its best order ends when so many perturbations in a row have failed."""
 _FEWEST, _SECONDS, _MOST_SECONDS = 4, 1.0, 4.0
-"""Otherwise starts go on for a second of estimated work, and there are four of them if that takes
-no longer than four seconds. See ``benchmarks/orders/starts.py``."""
+"""Otherwise random starts go on for a second of estimated work, and there are four of them if that
+takes no longer than four seconds. See ``benchmarks/orders/starts.py``."""
+_PERTURBATIONS, _LONG_SECONDS = 10, 30.0
+"""A search that perturbs its best order ends when as many perturbations in a row have failed as
+there are variables. After a second of estimated work this many failures are enough, and after
+thirty seconds it ends anyway. See ``benchmarks/orders/dense.py``."""
 _SAME = 1e-9
 """Relative difference of scores that are called the same."""
 
@@ -30,13 +32,14 @@ class Starts:
     number
         Number of starts; None to decide by the scores and the work. Work is counted, not timed, so
         that the same seed gives the same graph on every machine.
-    perturbed
-        Whether starts after the first one are perturbations of the best order instead of random.
+    variables
+        Number of variables if starts after the first one are perturbations of the best order; None
+        if they are random.
     """
 
-    def __init__(self, number: int | None, *, perturbed: bool = False) -> None:
+    def __init__(self, number: int | None, *, variables: int | None = None) -> None:
         self._number = number
-        self._perturbed = perturbed
+        self._variables = variables
         self._totals: list[float] = []
 
     def record(self, total: float) -> None:
@@ -48,10 +51,10 @@ class Starts:
         done = len(self._totals)
         if self._number is not None:
             return done < self._number
-        if self._perturbed:
-            if self.unimproved >= _UNIMPROVED:
-                return False
-        elif self.reached >= _REACHED:
+        if self._variables is not None:
+            enough = max(_PERTURBATIONS, self._variables if seconds < _SECONDS else 0)
+            return seconds < _LONG_SECONDS and self._unimproved < enough
+        if self.reached >= _REACHED:
             return False
         return seconds < (_MOST_SECONDS if done < _FEWEST else _SECONDS)
 
@@ -69,7 +72,7 @@ class Starts:
         return sum(total >= best - _SAME * max(1.0, abs(best)) for total in self._totals)
 
     @property
-    def unimproved(self) -> int:
+    def _unimproved(self) -> int:
         """Number of starts since the first one that reached the best score."""
         if not self._totals:
             return 0

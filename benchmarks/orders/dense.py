@@ -1,0 +1,141 @@
+"""Boss beside FLOP (``pip install flopsearch``) on dense linear Gaussian graphs, with one score.
+
+Erdős–Rényi graphs with 100 variables, 1,000 rows, standardised columns. FLOP's λ = 2 is
+``GaussianBIC(penalty_discount=2)``. Methods run in turn, in one process; times are CPU seconds.
+Results that are there already are not computed again.
+
+    python benchmarks/orders/dense.py run --degrees 2 4 8 16 --seeds 30
+    python benchmarks/orders/dense.py render > benchmarks/results/dense.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import isthmus as ist
+from isthmus import simulate
+
+LEDGER = Path(__file__).parents[1] / "results" / "dense.jsonl"
+SCORE = ist.GaussianBIC(penalty_discount=2.0)
+ROWS = 1000
+Columns = np.ndarray[Any, Any]
+
+
+def draw(d: int, degree: int, low: float, high: float, seed: int) -> tuple[ist.DAG, Columns]:
+    dag = simulate.erdos_renyi(d, d * degree // 2, seed=seed)
+    weights = simulate.UniformWeights(low, high)
+    table = simulate.linear(dag, ROWS, weights=weights, seed=seed).data
+    columns = np.column_stack([table[node] for node in dag.nodes])
+    return dag, (columns - columns.mean(axis=0)) / columns.std(axis=0)
+
+
+def marks(cpdag: ist.CPDAG, nodes: tuple[str, ...]) -> Columns:
+    """Return a CPDAG as flopsearch does: 1 for an edge from row to column, 2 for a line."""
+    place = {node: i for i, node in enumerate(nodes)}
+    matrix = np.zeros((len(nodes), len(nodes)), int)
+    for a, b in cpdag.directed:
+        matrix[place[a], place[b]] = 1
+    for a, b in cpdag.undirected:
+        matrix[place[a], place[b]] = matrix[place[b], place[a]] = 2
+    return matrix
+
+
+def distance(one: Columns, other: Columns) -> int:
+    differ = (one != other) | (one.T != other.T)
+    return int(np.triu(differ, 1).sum())
+
+
+def methods(names: list[str]) -> dict[str, Callable[[Columns, tuple[str, ...]], Columns]]:
+    import flopsearch
+
+    def boss(starts: int | None) -> Callable[[Columns, tuple[str, ...]], Columns]:
+        def learn(columns: Columns, nodes: tuple[str, ...]) -> Columns:
+            table = dict(zip(nodes, columns.T, strict=True))
+            solution = ist.learn(table, score=SCORE, search=ist.Boss(starts=starts), seed=0)
+            return marks(solution.cpdag, nodes)
+
+        return learn
+
+    every = {
+        "Boss()": boss(None),
+        "FLOP, 20 restarts": lambda x, _: np.asarray(flopsearch.flop(x, 2.0, restarts=20)),
+        "Boss(starts=1)": boss(1),
+        "FLOP, no restart": lambda x, _: np.asarray(flopsearch.flop(x, 2.0, restarts=0)),
+    }
+    return {name: every[name] for name in names or every}
+
+
+def read() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in LEDGER.read_text().splitlines()] if LEDGER.exists() else []
+
+
+def run(options: argparse.Namespace) -> None:
+    warnings.simplefilter("ignore")
+    done = {tuple(one["key"]) for one in read()}
+    low, high = options.weights
+    chosen = methods(options.methods)
+    warm, _ = draw(10, 2, low, high, 0)
+    ist.learn(simulate.linear(warm, 100, seed=0).data)
+    for seed in range(options.seeds):
+        for degree in options.degrees:
+            dag, columns = draw(options.d, degree, low, high, seed)
+            truth = marks(dag.cpdag(), dag.nodes)
+            for name, method in chosen.items():
+                key = (options.d, degree, low, high, seed, name)
+                if key in done:
+                    continue
+                begun = time.process_time()
+                learned = method(columns, dag.nodes)
+                seconds = time.process_time() - begun
+                row = {"key": key, "shd": distance(learned, truth), "seconds": round(seconds, 3)}
+                with LEDGER.open("a") as file:
+                    print(json.dumps(row), file=file)
+
+
+def render() -> None:
+    groups: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
+    for one in read():
+        d, degree, low, high, _, name = one["key"]
+        groups.setdefault((low, high, d, degree), {}).setdefault(name, []).append(one)
+    print("# Boss and FLOP on dense graphs\n")
+    print("`python benchmarks/orders/dense.py run`; CPU seconds of one thread, same seeds.\n")
+    print(
+        "| weights | variables | degree | method | seeds | exact CPDAGs | mean SHD | largest SHD "
+        "| mean CPU s |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for (low, high, d, degree), by_method in sorted(groups.items()):
+        for name, ones in by_method.items():
+            shd = [one["shd"] for one in ones]
+            seconds = np.mean([one["seconds"] for one in ones])
+            print(
+                f"| ±U({low}, {high}) | {d} | {degree} | {name} | {len(ones)} | {shd.count(0)} "
+                f"| {np.mean(shd):.1f} | {max(shd)} | {seconds:.2f} |"
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("task", choices=("run", "render"))
+    parser.add_argument("--d", type=int, default=100)
+    parser.add_argument("--degrees", type=int, nargs="+", default=[2, 4, 8, 16])
+    parser.add_argument("--weights", type=float, nargs=2, default=[0.5, 2.0])
+    parser.add_argument("--seeds", type=int, default=30)
+    parser.add_argument("--methods", nargs="*", default=[])
+    options = parser.parse_args()
+    if options.task == "run":
+        run(options)
+    else:
+        render()
+
+
+if __name__ == "__main__":
+    main()
