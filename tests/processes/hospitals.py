@@ -90,7 +90,7 @@ def environment() -> dict[str, str]:
 
 
 class Hospitals:
-    """A study over continuous variables in a folder, with running sites."""
+    """A study in a folder, with running sites; by default over continuous variables."""
 
     def __init__(
         self,
@@ -102,10 +102,17 @@ class Hospitals:
         host: str = "127.0.0.1",
         draft: Sequence[str] = (),
         carrier: str = "grpc",
+        tables: Sequence[NDArray[np.float64]] | None = None,
+        definition: str = 'kind = "continuous"\nlow = -10.0\nhigh = 10.0',
     ) -> None:
         self.folder = folder
         self.study_folder = folder / "study"
-        self.tables = {f"s{i}": rows(size, i) for i, size in enumerate(sizes)}
+        tables = [rows(size, i) for i, size in enumerate(sizes)] if tables is None else tables
+        self.tables = {f"s{i}": values for i, values in enumerate(tables)}
+        self.columns = (
+            NAMES if len(tables[0].T) == 3 else [f"x{i}" for i in range(len(tables[0].T))]
+        )
+        self.definition = definition
         self.names = list(self.tables)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
@@ -121,13 +128,10 @@ class Hospitals:
         for name in self.names:
             run("site", "new", self.home(name), "--name", name, "--organisation", f"Org {name}")
             cards += ["--card", self.home(name) / "card.toml"]
-            write_csv(self.data(name), self.tables[name])
+            write_csv(self.data(name), self.tables[name], self.columns)
         variables = self.folder / "variables.toml"
         variables.write_text(
-            "\n".join(
-                f'[[variables]]\nname = "{n}"\nkind = "continuous"\nlow = -10.0\nhigh = 10.0\n'
-                for n in NAMES
-            )
+            "\n".join(f'[[variables]]\nname = "{n}"\n{self.definition}\n' for n in self.columns)
         )
         run(
             *("coordinator", "draft", self.folder / "board", self.study_folder),
@@ -342,11 +346,11 @@ def run(*arguments: str | Path | int) -> None:
     assert main([str(a) for a in arguments]) == 0
 
 
-def write_csv(path: Path, values: NDArray[np.float64]) -> None:
+def write_csv(path: Path, values: NDArray[np.float64], names: Sequence[str] = NAMES) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(NAMES)
-        cells = ([("" if np.isnan(v) else repr(float(v))) for v in row] for row in values)
+        writer.writerow(names)
+        cells = ([("" if np.isnan(v) else repr(v.item())) for v in row] for row in values)
         writer.writerows(cells)
 
 

@@ -24,6 +24,8 @@ NOISY_ROUNDS = 30
 ADMM_ROUNDS = 300
 STEP_ROUNDS = 65
 """For expectation-maximisation: keys, available values, and the steps that a study allows."""
+DEMAND_ROUNDS = 50
+"""For tables on demand: pairs, a few batches, and room for more."""
 
 
 class DraftedRequests(NamedTuple):
@@ -38,6 +40,7 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
     """Return what a study about these variables needs, given the options of `draft`."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
     from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
+    from isthmus.joint.federation.requests.tables import AskTables, needs_demand
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.statistics import CountPlan, Kind
 
@@ -57,7 +60,10 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
     rounds = options.rounds or (ROUNDS if options.exact else NOISY_ROUNDS)
     if len(discrete) == len(schema):
-        return DraftedRequests([AskCounts.name], CountPlan.up_to(options.parents + 1), rounds)
+        plan = CountPlan.up_to(options.parents + 1)
+        if options.exact and needs_demand(schema, plan):
+            return DraftedRequests([AskTables.name], plan, options.rounds or DEMAND_ROUNDS)
+        return DraftedRequests([AskCounts.name], plan, rounds)
     return DraftedRequests([AskMoments.name], None, rounds)
 
 
@@ -183,7 +189,7 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         "--rounds",
         type=int,
         help="maximum number of rounds; by default 30, with --exact 10, with --missing 65, for "
-        "ADMM 300",
+        "tables on demand 50, for ADMM 300",
     )
     draft.add_argument(
         "--missing",

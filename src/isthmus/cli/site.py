@@ -146,6 +146,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.cohorts.store import CohortStore
     from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
+    from isthmus.joint.federation.requests.tables import AskTables, largest_table
     from isthmus.joint.federation.site_controller import SiteController
     from isthmus.joint.methods.admm.admm import ADMM
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
@@ -173,6 +174,9 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         steps = AskExpectation.steps_allowed(study)
         say(f"Up to {steps} steps follow, with expected sums and products of all")
         say("variables. Values of rare patterns of missing values are hidden, and in no sum.")
+    if AskTables.name in study.requests:
+        say(f"Tables of at most {largest_table(study)} of these variables follow on demand, each")
+        say(f"hidden in the sum over all sites, in at most {study.rounds} rounds.")
     if study.requests & {AskConsensus.name, AskNetworks.name}:
         _, rounds = ADMM().allowed(study)
         say(f"Up to {rounds} such steps follow. This preview uses the site's own")
@@ -184,6 +188,7 @@ def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
     from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
+    from isthmus.joint.federation.requests.tables import AskTables, in_pieces
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.joint.noise.counts import planned_pairs
     from isthmus.joint.noise.interactions import PAIRS
@@ -204,6 +209,9 @@ def planned(study: Any) -> list[Any]:
         exact = study.privacy is None
         plan, number = (study.plan, None) if exact else (planned_pairs(study), PAIRS)
         requests.append(AskCounts(counted, plan, number))
+    if AskTables.name in study.requests and study.plan is not None:
+        singles = [(i,) for i in range(len(study.schema.of_kind(Kind.DISCRETE)))]
+        requests += [request for request, _ in in_pieces(study.schema, singles)]
     return requests
 
 

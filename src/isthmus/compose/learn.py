@@ -21,6 +21,7 @@ from isthmus.compose.arguments import (
 from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import prepare_jointly
+from isthmus.compose.on_demand import OnDemandRun, within_tables
 from isthmus.compose.prepare import prepare, require_capability
 from isthmus.compose.progress import reporter_for
 from isthmus.compose.requested_run import RequestedRun
@@ -128,6 +129,7 @@ def learn(
     )
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective)
+        search, reason = within_tables(search, reason, problem.statistics)
     else:
         reason = "as requested"
     spent = time.monotonic() - begin - problem.waited
@@ -136,7 +138,11 @@ def learn(
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
     rng = np.random.default_rng(seed)
     requesting = RequestedRun.of(problem, search, seed)
-    run = requesting or search.begin(problem.objective, problem.constraints, rng)
+    run = (
+        requesting
+        or OnDemandRun.of(problem, search, seed)
+        or search.begin(problem.objective, problem.constraints, rng)
+    )
     completing = StructuralEMRun.of(problem, search, run, rng)
     result, status = _drive(completing or run, search, time_limit, progress)
     if time_limit is not None and time_limit <= 0.0 and status.ending is Ending.TIME_LIMIT:

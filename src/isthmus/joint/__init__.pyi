@@ -31,6 +31,7 @@ from isthmus.joint.federation.requests.statistics import (
     AskMoments,
 )
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
+from isthmus.joint.federation.requests.tables import AskTables
 from isthmus.joint.federation.site_controller import DryRun, SiteController
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Stiffness
@@ -74,6 +75,7 @@ __all__ = [
     "AskFeatures",
     "AskMoments",
     "AskNetworks",
+    "AskTables",
     "BrokenEnvelopeError",
     "Card",
     "Carrier",

@@ -18,11 +18,13 @@ from isthmus.joint.federation.requests.statistics import (
     AskFeatures,
     AskMoments,
 )
+from isthmus.joint.federation.requests.tables import AskTables
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
 from isthmus.joint.shares import requests as two_parties
 
 REQUESTS: tuple[type[Request], ...] = (
     AskCounts,
+    AskTables,
     AskMoments,
     AskFeatures,
     AskExpectation,

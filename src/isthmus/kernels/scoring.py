@@ -214,6 +214,38 @@ def foreign_score(size: int, handle: tuple[int, int], keep: object = None) -> Lo
     return ForeignScore(size, *handle, keep)
 
 
+def row_score(
+    size: int, function: Callable[[int, tuple[int, ...], Integers], Floats]
+) -> LocalScore:
+    """Score by a Python function that is called once for all candidates of a parent set.
+
+    ``function(child, parents, candidates)``, with parents in ascending order, returns the score of
+    the parents, then those with each candidate. What it returns is not kept. An exception is kept
+    as ``function.__self__.error`` if it is a method, and the search raises `ScoreFailed`.
+    """
+    import ctypes
+
+    def called(*given: int) -> int:
+        _, child, parents, k, candidates, m, out = given
+        try:
+            above = (ctypes.c_int64 * k).from_address(parents) if k else ()
+            some = (ctypes.c_int64 * m).from_address(candidates) if m else ()
+            values = function(child, tuple(sorted(above)), np.array(some, dtype=np.int64))
+            np.ctypeslib.as_array((ctypes.c_double * (m + 1)).from_address(out))[:] = values
+        except BaseException as error:  # noqa: BLE001 - no exception may cross a C frame
+            owner = getattr(function, "__self__", None)
+            if owner is not None:
+                owner.error = error
+            return 1
+        return 0
+
+    integer = ctypes.c_int64
+    callback = ctypes.CFUNCTYPE(integer, *[integer] * 7)(called)
+    address = ctypes.cast(callback, ctypes.c_void_p).value
+    assert address is not None
+    return foreign_score(size, (address, 0), callback)
+
+
 def local(score: LocalScore, child: int, parents: Sequence[int]) -> float:
     """Score one child with its parents."""
     none = np.empty(0, np.int64)
@@ -240,4 +272,5 @@ __all__ = [
     "local",
     "penalised_score",
     "python_score",
+    "row_score",
 ]

@@ -48,7 +48,7 @@ class Criterion(Score[Counts, LocalScore]):
     def bind(self, statistics: Counts) -> LocalScore:
         each = self.parameter_price(statistics.n)
 
-        def table_score(table: Integers) -> float:
+        def table_score(table: Integers | Floats) -> Floats:
             return log_likelihood(table) - each * free_parameters(table)
 
         local = bind_counts(

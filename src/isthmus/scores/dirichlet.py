@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -13,7 +14,7 @@ from isthmus.scores.extended import extended, size_penalties
 from isthmus.scores.score_bounds import dirichlet_bound
 from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
-from isthmus.types import Integers
+from isthmus.types import Floats, Integers
 
 
 @final
@@ -53,8 +54,8 @@ class BDeu(Score[Counts, LocalScore]):
         require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
-        def table_score(table: Integers) -> float:
-            return log_dirichlet(table, self.ess / table.size)
+        def table_score(table: Integers | Floats) -> Floats:
+            return log_dirichlet(table, self.ess / math.prod(table.shape[-2:]))
 
         score = bind_counts(
             statistics,
@@ -89,7 +90,7 @@ class K2(Score[Counts, LocalScore]):
     kind: ClassVar[Kind] = Kind.DISCRETE
 
     def bind(self, statistics: Counts) -> LocalScore:
-        def table_score(table: Integers) -> float:
+        def table_score(table: Integers | Floats) -> Floats:
             return log_dirichlet(table, 1.0)
 
         return bind_counts(

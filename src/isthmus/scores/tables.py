@@ -6,14 +6,16 @@ import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-from isthmus.kernels.scoring import DiscreteForm, discrete_score
+from isthmus.kernels.scoring import DiscreteForm, discrete_score, row_score
 from isthmus.objectives import BoundWork, LocalScore, PythonLocalScore
 from isthmus.scores.costs import counting_cost
 from isthmus.statistics import Counts
-from isthmus.types import Integers
+from isthmus.statistics.on_demand import RowsOfScores
+from isthmus.types import Floats, Integers
 
-TableScore: TypeAlias = Callable[[Integers], float]
-"""A score of a table with parent configurations as rows and levels of the child as columns."""
+TableScore: TypeAlias = Callable[[Integers | Floats], Floats]
+"""Scores of tables with parent configurations as rows and levels of the child as columns; axes in
+front number the tables."""
 
 
 def bind_counts(
@@ -47,10 +49,19 @@ def bind_counts(
         kernel = discrete_score(joint.codes, joint.weights, cards, form, parameter)
         cost = counting_cost(counts.schema, counts.n)
         return LocalScore(names, kernel, equivalent=equivalent, score_bound=score_bound, cost=cost)
+    if counts.on_demand is not None:
+        rows = RowsOfScores(counts.on_demand, names, table_score)
+        return LocalScore(
+            names,
+            row_score(len(names), rows.values),
+            equivalent=equivalent,
+            score_bound=score_bound,
+            cost=lambda _: math.inf,
+        )
 
     def local(child: int, parents: tuple[int, ...]) -> float:
         table = counts.table([*(names[p] for p in parents), names[child]])
-        return table_score(table.reshape(-1, table.shape[-1]))
+        return float(table_score(table.reshape(-1, table.shape[-1])))
 
     # Only the planned tables came over. A search that looks at every set would ask for more.
     return PythonLocalScore(
@@ -58,26 +69,30 @@ def bind_counts(
     )
 
 
-def log_likelihood(table: Integers) -> float:
+def log_likelihood(table: Integers | Floats) -> Floats:
     """Return the maximised log-likelihood of the child given its parents."""
     from scipy.special import xlogy
 
-    return float(xlogy(table, table).sum() - xlogy(table.sum(axis=1), table.sum(axis=1)).sum())
+    rows = table.sum(axis=-1)
+    difference: Floats = xlogy(table, table).sum(axis=(-2, -1)) - xlogy(rows, rows).sum(axis=-1)
+    return difference
 
 
-def free_parameters(table: Integers) -> int:
+def free_parameters(table: Integers | Floats) -> int:
     """Return the number of free parameters, including configurations that do not occur."""
-    configurations, levels = table.shape
+    configurations, levels = table.shape[-2:]
     return int(configurations * (levels - 1))
 
 
-def log_dirichlet(table: Integers, per_cell: float) -> float:
-    """Return the log marginal likelihood under a symmetric Dirichlet prior per configuration."""
+def log_dirichlet(table: Integers | Floats, per_cell: float) -> Floats:
+    """Return the log marginal likelihood under a symmetric Dirichlet prior per configuration.
+
+    Configurations that do not occur contribute exactly 0.
+    """
     from scipy.special import gammaln
 
-    # Configurations that do not occur contribute exactly 0, so they are left out.
-    observed = table[table.sum(axis=1) > 0]
-    r = table.shape[1]
-    total = gammaln(r * per_cell) - gammaln(r * per_cell + observed.sum(axis=1))
-    cells = gammaln(per_cell + observed) - gammaln(per_cell)
-    return float(total.sum() + cells.sum())
+    prior = table.shape[-1] * per_cell
+    total = gammaln(prior) - gammaln(prior + table.sum(axis=-1))
+    cells = gammaln(per_cell + table) - gammaln(per_cell)
+    likelihood: Floats = total.sum(axis=-1) + cells.sum(axis=(-2, -1))
+    return likelihood

@@ -30,6 +30,7 @@ from isthmus.statistics.blocks import (
 from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.coded import CodedRows, as_codes, as_counts
 from isthmus.statistics.duplicates import equal_columns, group_pairs, one_to_one
+from isthmus.statistics.on_demand import TablesOnDemand
 from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.schema import Kind, Schema
 from isthmus.types import Integers
@@ -60,6 +61,9 @@ class Counts(Statistic):
     regime
         Label of the conditions under which the rows were observed. Counts of different regimes
         cannot be added.
+    on_demand
+        Further tables that the source counts when a search asks for them, if there are any. They
+        are left out of pickles and files.
 
     Examples
     --------
@@ -77,6 +81,7 @@ class Counts(Statistic):
     plan: CountPlan
     tables: Mapping[Positions, Block]
     regime: str | None = None
+    on_demand: TablesOnDemand | None = None
     described: ClassVar[str] = "counts"
 
     def __post_init__(self) -> None:
@@ -215,6 +220,10 @@ class Counts(Statistic):
                 f"The table of {list(variables)} would have {math.prod(shape):,} cells; "
                 f"at most {LARGEST:,} are allowed. Ask for fewer variables."
             )
+        if self.on_demand is not None and not self.plan.covers(variables):
+            table = self.on_demand.table(asked)
+            if table is not None:
+                return table
         home = self._home(asked)
         block = self.tables[home]
         if isinstance(block, CodedRows):
@@ -274,6 +283,10 @@ class Counts(Statistic):
         if self.joint is not None:
             return Counts.from_rows(self.schema, self.joint, plan=plan, regime=self.regime)
         names = self.schema.names
+        if self.on_demand is not None and plan.groups is not None:
+            return Counts.from_tables(
+                self.schema, {(own := tuple(sorted(g))): self.table(own) for g in plan.groups}
+            )
         if not all(self.plan.covers([names[i] for i in s]) for s in plan.maximal(names)):
             raise UnplannedError(
                 f"The counts at hand hold {self.plan}; {plan} was asked for. "

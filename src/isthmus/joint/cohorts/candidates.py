@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
@@ -15,9 +15,10 @@ from isthmus.joint.agreement.variables import Resolutions, Variables
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import allows_holes
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures
+from isthmus.joint.federation.requests.tables import AskTables
 from isthmus.joint.request_catalogue import registered_request
 from isthmus.sources.base import countable
-from isthmus.statistics import Features, Kind, Schema, Variable
+from isthmus.statistics import CountPlan, Features, Kind, Schema, Variable
 from isthmus.statistics.blocks import planned_sets
 from isthmus.types import Floats, Integers
 
@@ -55,7 +56,9 @@ class ReleaseCandidates:
         Number of released functions of a variable that is not released by level: one for the
         variable itself, and one per basis function.
     tables
-        The tables that may be released, as numbers of persons.
+        The tables that may be released, as numbers of persons; computed when they are looked at.
+    number_of_tables
+        How many of them there are.
     windows
         Lowest and highest value between which the basis functions of a variable vary.
     more_columns
@@ -72,7 +75,8 @@ class ReleaseCandidates:
     columns: RowsOfColumns
     by_level: frozenset[str] = frozenset()
     functions: int = 1
-    tables: Sequence[Integers] = ()
+    tables: Iterable[Integers] = ()
+    number_of_tables: int = 0
     windows: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     more_columns: int = 0
     persons: Integers | None = None
@@ -103,16 +107,17 @@ def candidates_of(
     """Return the most that the requests of studies could release together, whatever is asked."""
     schema, used, tabulated = variables.schema, set[str](), set[str]()
     features: dict[str, Features] = {}
-    tables: dict[tuple[int, ...], Integers] = {}
+    plans: list[tuple[Schema, CountPlan]] = []
     shown = ReleaseCandidates({}, values[:, :0], persons=persons)
     for study in studies:
         if _releases_columns(study):
             used |= set(study.schema.names)
         if study.features is not None and AskFeatures.name in study.requests:
             features |= dict(study.features.features)
-        own = _tables(study, schema, values, shown)
-        tabulated |= {schema.names[i] for places in own for i in places}
-        tables |= own
+        if study.plan is not None and study.requests & {AskCounts.name, AskTables.name}:
+            counted = countable(study.schema, study.plan)
+            plans.append((counted, study.plan))
+            tabulated |= _tabulated(counted, study.plan)
     released = [v for v in schema.variables if v.name in used]
     # Many tables determine rows as products of columns do, so that their levels are columns, too.
     shown_columns = [v for v in schema.variables if v.name in used | tabulated]
@@ -124,7 +129,8 @@ def candidates_of(
         columns,
         frozenset(v.name for v in released if v.kind is Kind.DISCRETE),
         1 + size,
-        list(tables.values()),
+        PlannedTables(plans, schema, values, shown),
+        sum(plan.size(counted.names) for counted, plan in plans),
         windows,
         persons=persons,
         resolutions=variables.resolutions,
@@ -176,19 +182,48 @@ class ReleasedColumns:
         return np.concatenate(parts, axis=1)
 
 
-def _tables(
-    study: Study, schema: Schema, values: Floats, shown: ReleaseCandidates
-) -> dict[tuple[int, ...], Integers]:
-    """Return the planned tables as numbers of persons, by the positions of their variables."""
-    if AskCounts.name not in study.requests or study.plan is None:
-        return {}
-    counted = countable(study.schema, study.plan)
-    tables = {}
-    for positions in planned_sets(counted, study.plan):
-        places = [schema.index(counted.names[i]) for i in positions]
-        cell = np.zeros(len(values), dtype=np.int64)
-        for i, place in zip(positions, places, strict=True):
-            cell = cell * int(counted.cardinalities[i]) + values[:, place].astype(np.int64)
-        codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
-        tables[tuple(sorted(places))] = shown.tally(codes, int(codes.max(initial=-1)) + 1)
-    return tables
+def _tabulated(counted: Schema, plan: CountPlan) -> set[str]:
+    """Return the variables that are in a planned table."""
+    return set(counted.names) if plan.groups is None else set().union(*plan.groups)
+
+
+@final
+class PlannedTables:
+    """The planned tables as numbers of persons, computed one after the other.
+
+    Parameters
+    ----------
+    plans
+        The discrete variables and the plan of each study.
+    schema, values
+        The variables and rows of a cohort.
+    shown
+        Counts persons.
+    """
+
+    def __init__(
+        self,
+        plans: Sequence[tuple[Schema, CountPlan]],
+        schema: Schema,
+        values: Floats,
+        shown: ReleaseCandidates,
+    ) -> None:
+        self._plans = plans
+        self._schema = schema
+        self._values = values
+        self._shown = shown
+
+    def __iter__(self) -> Iterator[Integers]:
+        seen: set[tuple[int, ...]] = set()
+        for counted, plan in self._plans:
+            for positions in planned_sets(counted, plan):
+                places = [self._schema.index(counted.names[i]) for i in positions]
+                if tuple(sorted(places)) in seen:
+                    continue
+                seen.add(tuple(sorted(places)))
+                cell = np.zeros(len(self._values), dtype=np.int64)
+                for i, place in zip(positions, places, strict=True):
+                    own = self._values[:, place].astype(np.int64)
+                    cell = cell * int(counted.cardinalities[i]) + own
+                codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
+                yield self._shown.tally(codes, int(codes.max(initial=-1)) + 1)

@@ -126,6 +126,9 @@ def _pairs_of_rows(few: list[tuple[Integers, int]]) -> Integers:
 RANK = 1e-12
 """Share of the largest singular value below which a direction counts as zero."""
 
+MOST_TABLES = 2**20
+"""Number of tables that are looked at for small cells; a million tables take minutes."""
+
 
 def largest_share(candidates: ReleaseCandidates) -> float:
     """Return the largest share that one person has in a sum of squares.
@@ -216,6 +219,13 @@ def columns(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
 def cells(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that nothing released singles out few persons."""
     if policy.minimum_cell == 1:
+        return
+    if candidates.number_of_tables > MOST_TABLES:
+        yield (
+            f"{candidates.number_of_tables:,} tables may be asked for, which are too many to look "
+            f"for cells of fewer than {policy.minimum_cell} persons; at most {MOST_TABLES:,} are "
+            "checked, unless the policy allows all cells"
+        )
         return
     fewest = fewest_in_a_cell(candidates)
     if fewest is not None and fewest < policy.minimum_cell:

@@ -17,8 +17,15 @@ from isthmus.joint.federation.common_schema import common_reading
 from isthmus.joint.federation.incomplete import IncompleteFederation
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import AskExpectation
-from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
+from isthmus.joint.federation.requests.tables import (
+    AskTables,
+    discrete_part,
+    in_pieces,
+    largest_table,
+    needs_demand,
+)
 from isthmus.joint.federation.round_scheduler import RoundScheduler
 from isthmus.joint.noise.cost import NoiseCost
 from isthmus.joint.noise.counts import NoisyCounts, counted_schema, noisy_counts
@@ -37,8 +44,18 @@ from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.infer_kinds import stated
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
-from isthmus.statistics import Basis, CountPlan, Counts, Expansion, Kind, Moments, Schema
-from isthmus.types import Floats
+from isthmus.statistics import (
+    Basis,
+    CodedRows,
+    CountPlan,
+    Counts,
+    Expansion,
+    Kind,
+    Moments,
+    Schema,
+)
+from isthmus.statistics.on_demand import Core, TablesOnDemand
+from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.joint.methods.admm.admm import Consensus
@@ -83,7 +100,14 @@ class Federation(Source):
     >>> federation = ist.Federation.simulate(sites)
     >>> ist.learn(federation).dag == ist.learn(numbers).dag
     True
+
+    Attributes
+    ----------
+    largest_round
+        Maximum number of values per round of tables on demand; larger batches are split.
     """
+
+    largest_round: int = NUMBERS
 
     def __init__(
         self,
@@ -106,6 +130,7 @@ class Federation(Source):
         self._scheduler = RoundScheduler(study, identity, transport, verifier, journal, first_round)
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
+        self._tables: TablesOnDemand | None = None
         self._releases: list[Release] = []
         self._costs: dict[str, NoiseCost] = {}
         self._reading: Reading | None = None  # of simulated sites; a study states its variables
@@ -244,6 +269,8 @@ class Federation(Source):
             if not self._counts:
                 self._counts.append(self._noisy_counts())
             return self._counts[0]
+        if self._asks_on_demand(plan):
+            return self._counts_on_demand(plan)
         if study is not None and plan.is_everything:
             plan = study
         schema = countable(self.schema(), plan)
@@ -253,6 +280,41 @@ class Federation(Source):
         counts = self.ask(AskCounts(schema.names, plan))
         self._counts.append(counts)
         return counts
+
+    def _asks_on_demand(self, plan: CountPlan) -> bool:
+        """Return whether tables are asked for when a search looks at them, and not at once."""
+        study = self._study
+        if AskTables.name not in study.requests or largest_table(study) is None:
+            return False
+        if AskCounts.name not in study.requests:
+            return True
+        assert study.plan is not None
+        return plan.is_everything and needs_demand(self.schema(), study.plan)
+
+    def _counts_on_demand(self, plan: CountPlan) -> Counts:
+        """Return the tables of single variables, and those of other sets on demand."""
+        schema = discrete_part(countable(self.schema(), plan))
+        if self._tables is None:
+            limit = largest_table(self._study)
+            self._tables = TablesOnDemand(schema.cardinalities, limit, self._ask_cores)
+        tables = self._tables
+        if plan.groups is not None:
+            groups = [tuple(sorted(schema.indices(group))) for group in plan.groups]
+            tables.fetch(g[:-1] for g in groups if tables.table(g) is None)
+        names = [(name,) for name in schema.names]
+        singles: dict[Core, Integers | CodedRows] = {
+            (i,): np.asarray(tables.table((i,))) for i in range(len(names))
+        }
+        counts = Counts(schema, tables.n, CountPlan.sets(names), singles, on_demand=tables)
+        return counts if plan.groups is None else counts.covering(plan)
+
+    def _ask_cores(self, cores: Sequence[Core]) -> dict[Core, Integers]:
+        """Ask for cores in rounds of bounded size."""
+        answers: dict[Core, Integers] = {}
+        for request, some in in_pieces(self.schema(), [c for c in cores if c], self.largest_round):
+            first, *others = self.ask(request)
+            answers |= {(): first, **dict(zip(some, others, strict=True))}
+        return answers
 
     def expansion_of(self, basis: Basis) -> Expansion:
         """Return the centres and scales that the study fixes for a basis.
@@ -351,7 +413,7 @@ class Federation(Source):
         """Return the parameters that the sites can agree on, step by step, by ADMM."""
         from isthmus.joint.methods.admm.admm import CONSENSUS, Consensus
 
-        statistics = {AskMoments.name, AskCounts.name, AskExpectation.name}
+        statistics = {AskMoments.name, AskCounts.name, AskTables.name, AskExpectation.name}
         if accepts is None and statistics & self._study.requests:
             return None
         wanted = accepts is None or CONSENSUS in accepts

@@ -26,7 +26,7 @@ WRITTEN_IN_FULL = 100
 HASH = 64
 """Length of a hash in hexadecimal digits."""
 
-LONGEST_REQUEST = 4096
+LONGEST_REQUEST = 2**15
 """Maximum number of bytes of a request; of longer ones only the hash is written."""
 
 EXCERPT = 500

@@ -71,7 +71,7 @@ class SecureSums(Protocol):
     results_add_up: ClassVar[bool] = True
     events: ClassVar[tuple[Event, ...]] = (*(OPENED, SENT, UNMASKED, RESULT, CONFIRMED),)
     requests: ClassVar[tuple[str, ...]] = (
-        *("consensus", "counts", "expectation", "features", "moments", "networks"),
+        *("consensus", "counts", "expectation", "features", "moments", "networks", "tables"),
     )
 
     def __post_init__(self) -> None:
