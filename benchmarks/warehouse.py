@@ -24,7 +24,7 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 COLUMNS = 12
-LEVELS = [2, 3, 4, 2, 3, 2, 3, 2, 4, 2, 2, 3]
+LEVELS = [2, 3, 4, 2, 3, 2, 3, 2, 4, 2, 2, 2]
 MEMORY = "1GB"
 
 
