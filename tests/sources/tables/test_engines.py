@@ -14,6 +14,7 @@ from isthmus.sources import Frame, Lazy
 from isthmus.sources.tables.missing import ExpectationMaximisation
 from isthmus.statistics import CountPlan, Schema
 from isthmus.testing.source import check_moments, check_source
+from isthmus.types import completed
 
 Table = dict[str, Any]
 Constructor = Callable[[Table], Any]
@@ -295,6 +296,24 @@ def test_the_driver_of_spark_receives_each_pattern_once(make_pyspark: Constructo
         table = make_pyspark(data).repartition(partitions)
         with pytest.raises(DataError, match=r"'v2' \(5\)"):
             Lazy(table, schema=schema, missing=ExpectationMaximisation()).moments()
+
+
+@pytest.mark.spark
+def test_the_workers_of_spark_count_all_sets_in_one_pass(make_pyspark: Constructor) -> None:
+    data = {k: mixed()[k] for k in ("truth", "c")} | {"k": np.arange(500) % 3 + 5}
+    schema = Schema.discrete({"truth": (False, True), "c": ("a", "it's", "ç"), "k": (5, 6, 7)})
+    source = Lazy(make_pyspark(data).repartition(4), schema=schema)
+    sets = [(1,), (0, 2), (0, 1, 2)]
+    engine, columns = source._engine, ["c0", "c1", "c2"]
+    counted = completed(engine.count_tables(schema, columns, sets))
+    rows = list(zip(*(data[v.name].tolist() for v in schema.variables), strict=True))
+    for members, table in zip(sets, counted.tables, strict=True):
+        for cell in np.ndindex(table.shape):
+            wanted = [schema.variables[i].levels[k] for i, k in zip(members, cell, strict=True)]
+            assert table[cell] == sum([row[i] for i in members] == wanted for row in rows)
+    assert counted.size == 1 + 2 * 3 + 3 + 6 + 18
+    with pytest.raises(SchemaError, match=r"'c'.*not among its levels"):
+        completed(engine.count_tables(schema.with_levels({"c": ("a", "ç")}), columns, sets))
 
 
 def test_moments_of_a_scanned_file_are_the_same_in_every_run(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError
 from isthmus.sources.tables.engines.base import (
     Computed,
+    CountedTables,
     Engine,
     SummedPatterns,
     plain_names,
@@ -25,10 +27,12 @@ from isthmus.sources.tables.engines.spark_workers import (
     add_blocks,
     join_patterns,
     middle,
+    partial_counts,
     partial_patterns,
     partial_sums,
 )
 from isthmus.statistics import Kind, Moments, Schema
+from isthmus.statistics.blocks import Positions
 from isthmus.statistics.checks import (
     OVERFLOW,
     refuse_empty,
@@ -37,6 +41,7 @@ from isthmus.statistics.checks import (
     refuse_underflow,
 )
 from isthmus.statistics.patterns import PatternBuilder, PatternRows
+from isthmus.types import Work
 
 
 @final
@@ -109,6 +114,30 @@ class SparkEngine(Engine):
         what = f"n, sums and products of {len(factors)} patterns of missing values"
         size = len(factors) + sum(len(record["numbers"]) // 8 for record in records)
         return SummedPatterns(PatternRows(*builder.finish()), what, size)
+
+    def count_tables(
+        self, schema: Schema, columns: Sequence[str], sets: Sequence[Positions]
+    ) -> Work[CountedTables]:
+        """Count all sets in one pass on the workers, and fetch the cells of their tables."""
+        used = sorted({i for members in sets for i in members})
+        place = {i: k for k, i in enumerate(used)}
+        part = schema.subset([schema.names[i] for i in used])
+        levels = [v.levels for v in part.variables]
+        work = partial_counts(levels, [[place[i] for i in members] for members in sets])
+        total, size = _added_up(self._selected(part, [columns[i] for i in used]), work)
+        yield
+        refuse_empty(total.size)
+        n, d = int(total[0]), len(part)
+        odd = total[1 : 1 + 2 * d].reshape(d, 2).astype(np.int64)
+        missing = dict(zip(part.names, odd[:, 0].tolist(), strict=True))
+        refuse_missing(missing, n, usable_methods(schema))
+        for v, strange in zip(part.variables, odd[:, 1].tolist(), strict=True):
+            if strange:
+                raise unknown_level(v.name, v.levels)
+        shapes = [tuple(schema.cardinalities[list(members)].tolist()) for members in sets]
+        ends = np.cumsum([1 + 2 * d, *(math.prod(shape) for shape in shapes)])
+        cells = np.split(total.astype(np.int64), ends)[1:-1]
+        return CountedTables([c.reshape(s) for c, s in zip(cells, shapes, strict=True)], size)
 
     def _selected(self, schema: Schema, columns: Sequence[str]) -> Any:
         """These columns, named c0, c1 and so on; the continuous ones as numbers."""

@@ -60,13 +60,12 @@ def partial_sums(levels: list[tuple[Any, ...] | None], shift: list[float]) -> On
     variable the numbers of nulls, NaN, infinities and unknown levels, then sums, and the upper
     triangle of the products.
     """
-    length = BLOCK
+    blocks = _blocks()
 
     def add_up(batches: Iterable[Any]) -> Iterator[Any]:
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
-        from pyspark import TaskContext
 
         p, rows, spoiled = len(shift), 0, 0
         odd = np.zeros((len(levels), 4))
@@ -100,19 +99,66 @@ def partial_sums(levels: list[tuple[Any, ...] | None], shift: list[float]) -> On
         if not rows:
             return
         packed = np.concatenate([[rows, spoiled], odd.ravel(), sums, gram[np.triu_indices(p)]])
-        blocks = [packed[i : i + length].tobytes() for i in range(0, len(packed), length)]
+        yield blocks(packed)
+
+    return add_up
+
+
+def partial_counts(levels: list[tuple[Any, ...]], sets: list[list[int]]) -> OnPartition:
+    """Count the rows of a partition, all discrete.
+
+    The vector of counts has the number of rows, for each variable the numbers of nulls and of
+    unknown levels, then the cells of the table of each set.
+    """
+    blocks = _blocks()
+
+    def count(batches: Iterable[Any]) -> Iterator[Any]:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        rows, odd = 0, np.zeros((len(levels), 2))
+        shapes = [tuple(len(levels[i]) for i in members) for members in sets]
+        tables = [np.zeros(int(np.prod(shape))) for shape in shapes]
+        for batch in batches:
+            rows += batch.num_rows
+            codes = []
+            for i, (array, known) in enumerate(zip(batch.columns, levels, strict=True)):
+                places = pc.index_in(array, value_set=pa.array(known, type=array.type))
+                odd[i] += [array.null_count, places.null_count - array.null_count]
+                codes.append(places.fill_null(0).to_numpy(zero_copy_only=False))
+            for members, shape, table in zip(sets, shapes, tables, strict=True):
+                cells = np.zeros(batch.num_rows, dtype=np.int64)
+                for i, size in zip(members, shape, strict=True):
+                    cells = cells * size + codes[i]
+                table += np.bincount(cells, minlength=len(table))
+        if rows:
+            yield blocks(np.concatenate([[rows], odd.ravel(), *tables]))
+
+    return count
+
+
+def _blocks() -> Callable[[Any], Any]:
+    """The function that cuts the vector of a partition into records."""
+    length = BLOCK
+
+    def blocks(packed: Any) -> Any:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
         context = TaskContext.get()
         part = context.partitionId() if context else 0
-        yield pa.RecordBatch.from_arrays(
+        cut = [packed[i : i + length].tobytes() for i in range(0, len(packed), length)]
+        return pa.RecordBatch.from_arrays(
             [
-                pa.array(range(len(blocks)), pa.int32()),
-                pa.array([part] * len(blocks), pa.int32()),
-                pa.array(blocks, pa.binary()),
+                pa.array(range(len(cut)), pa.int32()),
+                pa.array([part] * len(cut), pa.int32()),
+                pa.array(cut, pa.binary()),
             ],
             ["block", "part", "numbers"],
         )
 
-    return add_up
+    return blocks
 
 
 def add_blocks() -> OnPartition:
