@@ -68,6 +68,17 @@ def no_edges() -> Any:
     return np.zeros((D, D), np.bool_)
 
 
+def partners(variable: int) -> dict[str, Any]:
+    """The first two variables are partners of each other."""
+    return {
+        "variable": variable,
+        "partners": np.array([1 - variable], np.uint32),
+        "correlation": np.array([[1.0, 0.5], [0.5, 1.0]]),
+        "allowed": np.ones(1, np.bool_),
+        "required": np.empty(0, np.uint16),
+    }
+
+
 def floats(size: int = D) -> Any:
     return np.linspace(0.5, 1.5, size)
 
@@ -418,6 +429,25 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("prepare", {"seconds": 0.001}),
         ("needed", {}),
         ("size", {}),
+    ],
+    "ScreenedOrder": lambda: [
+        (
+            "ScreenedOrder",
+            {
+                "variables": D,
+                "constant": -np.arange(float(D + 1)),
+                "factor": 20.0,
+                "tolerance": 1e-10,
+                "max_parents": 3,
+            },
+        ),
+        *[("set_partners", partners(v)) for v in range(2)],
+        ("start", {"order": np.arange(D)}),
+        *STEPS,
+        ("settle", {"changed": integers(0, 1)}),
+        *STEPS,
+        ("parents", {}),
+        ("coefficients", {}),
     ],
     "TableRun": lambda: [
         ("TableRun", {"table": lines(), "order": np.arange(D)}),
