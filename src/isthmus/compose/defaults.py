@@ -37,7 +37,7 @@ _POSTERIOR_SECONDS, _PER_PAIR_OF_SETS = 20.0, 1e-8
 summing over 3^d pairs of sets of variables. See ``benchmarks/posterior/exact.py``."""
 MANY_COLUMNS = 2000
 """With more continuous variables, each has few candidates, and rows are kept instead of all pairs
-if there are fewer rows than columns; see ``benchmarks/large.py``."""
+if there are fewer rows than columns. Not tuned: ``benchmarks/large.py`` shows a gain from 1,000."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 _GAMMA_DISCRETE = 0.75
