@@ -113,7 +113,10 @@ def render() -> None:
     )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for (low, high, d, degree), by_method in sorted(groups.items()):
-        for name, ones in by_method.items():
+        seeds = [{one["key"][4] for one in ones} for ones in by_method.values()]
+        common = set.intersection(*seeds)
+        for name, every in by_method.items():
+            ones = [one for one in every if one["key"][4] in common]
             shd = [one["shd"] for one in ones]
             seconds = np.mean([one["seconds"] for one in ones])
             print(

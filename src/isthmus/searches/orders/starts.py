@@ -18,7 +18,8 @@ takes no longer than four seconds. See ``benchmarks/orders/starts.py``."""
 _PERTURBATIONS, _LONG_SECONDS = 10, 30.0
 """A search that perturbs its best order ends when as many perturbations in a row have failed as
 there are variables. After a second of estimated work this many failures are enough, and after
-thirty seconds it ends anyway. See ``benchmarks/orders/dense.py``."""
+thirty seconds it ends anyway. Chosen on few tables; ``benchmarks/orders/dense.py`` measures the
+result."""
 _SAME = 1e-9
 """Relative difference of scores that are called the same."""
 
