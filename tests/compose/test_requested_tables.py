@@ -75,6 +75,7 @@ def test_tables_equal_those_of_all_rows(lazy_constructor: Constructor) -> None:
     completed(counts.scan())
     everything = ist.CountPlan.everything()
     exact = ist.summarise(TABLE, kinds=dict.fromkeys(TABLE, "discrete"), plan=everything)
+    assert isinstance(exact, ist.Counts)
     for asked in [(3, 0), (2, 5, 1), (5,), (1, 0), (2, 1)]:
         chosen = [names[i] for i in asked]
         np.testing.assert_array_equal(counts.table(chosen), exact.table(chosen))

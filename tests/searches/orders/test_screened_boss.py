@@ -72,9 +72,9 @@ def test_columns_and_matrix_give_the_same_scores_and_pairs() -> None:
         value = by_columns.local(child, parents)
         assert value == pytest.approx(by_matrix.local(child, parents), rel=1e-12)
     rng = np.random.default_rng(0)
-    parents = [rng.choice(v, min(v, 2), replace=False) for v in range(1, 31)]
-    starts = np.concatenate([[0], np.cumsum([len(own) for own in parents])])
-    graph = LinearGraph(starts, np.concatenate(parents) % 30, rng.normal(size=starts[-1]) / 4)
+    drawn = [rng.choice(v, min(v, 2), replace=False) for v in range(1, 31)]
+    starts = np.concatenate([[0], np.cumsum([len(own) for own in drawn])])
+    graph = LinearGraph(starts, np.concatenate(drawn) % 30, rng.normal(size=starts[-1]) / 4)
     kinds = (by_columns.correlations, by_matrix.correlations)
     assert isinstance(kinds[0], ColumnCorrelations)
     assert isinstance(kinds[1], MatrixCorrelations)

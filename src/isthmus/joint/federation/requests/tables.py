@@ -84,7 +84,7 @@ class AskTables(StatisticRequest["list[Integers]"]):
         assert rows is not None
         return indicator_products(rows, sizes, cores)
 
-    def encode(self, value: list[Integers], grid: FixedPointEncoding) -> LimbArray:
+    def encode(self, value: list[Integers], source: Source, grid: FixedPointEncoding) -> LimbArray:
         grid.require_rows(int(value[0][-1]))
         return from_int64(np.concatenate([part.reshape(-1) for part in value]))
 
