@@ -47,6 +47,7 @@ class RequestedCounts(Summary):
     """
 
     described: ClassVar[str] = "counts"
+    on_demand: ClassVar[None] = None  # as in `Counts`: no other source is asked for tables
 
     def __init__(
         self,
