@@ -16,11 +16,19 @@ void drop_bit(FamilyTree::Available& set, std::size_t i) {
     set[i >> 6] &= ~(std::uint64_t{1} << (i & 63));
 }
 
+/// Refuses a number for which arrays would not fit into the memory of any machine.
+std::size_t checked_number(std::size_t variables) {
+    if (variables > ScreenedOrder::max_variables) {
+        throw std::invalid_argument{"there are too many variables"};
+    }
+    return variables;
+}
+
 }  // namespace
 
 ScreenedOrder::ScreenedOrder(std::size_t variables, GaussianCriterion criterion)
     : criterion_{std::move(criterion)},
-      partners_(variables),
+      partners_(checked_number(variables)),
       required_(variables),
       trees_(variables),
       parents_(variables),

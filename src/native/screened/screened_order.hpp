@@ -21,6 +21,8 @@ namespace isthmus {
 /// and no square array of variables is ever needed.
 class ScreenedOrder {
 public:
+    static constexpr std::size_t max_variables = std::size_t{1} << 24;
+
     ScreenedOrder(std::size_t variables, GaussianCriterion criterion);
 
     /// Gives a variable its partners (ascending) with their correlations and the child's last.

@@ -16,8 +16,8 @@ from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaE
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.columns import TableColumn, column_of_series
-from isthmus.sources.tables.engines.base import Engine, batch_rows, plain_names
+from isthmus.sources.tables.columns import TableColumn
+from isthmus.sources.tables.engines.base import batch_rows, plain_names, sample_codes
 from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group
 from isthmus.sources.tables.infer_kinds import (
@@ -38,7 +38,7 @@ from isthmus.sources.tables.kinds import (
     check_kinds,
     refused_type,
 )
-from isthmus.sources.tables.lazy_features import LazyFeatures
+from isthmus.sources.tables.lazy_features import LazyFeatures, feature_columns
 from isthmus.sources.tables.lazy_missing import (
     LazyEstimation,
     incomplete_counts,
@@ -484,18 +484,10 @@ class Lazy(Source):
         return RequestedCounts(schema, singles, sample, partial(self._count_tables, schema))
 
     def _sample(self, schema: Schema, total: int) -> CodedRows:
-        import narwhals as nw
-
         columns = [self._columns[n] for n in schema.names]
         rows = max(MOST // (2 * len(columns)), 1)
-        table = nw.from_native(self._engine.sample(columns, rows, total), eager_only=True)
-        if not len(table):
-            table = nw.from_native(Engine.sample(self._engine, columns, rows, total))
-        codes = np.empty((len(columns), len(table)), np.uint16)
-        for i, v in enumerate(schema.variables):
-            read = column_of_series(v.name, table.get_column(columns[i]))
-            codes[i] = read.encode(v.levels)[0]
-        self._release(f"a sample of {len(table)} rows of {len(columns)} variables", codes.size)
+        codes = sample_codes(self._engine, schema, columns, rows, total)
+        self._release(f"a sample of {codes.shape[1]} rows of {len(columns)} variables", codes.size)
         deadline.check()
         return CodedRows(as_codes(codes, schema.cardinalities))
 
@@ -529,26 +521,13 @@ class Lazy(Source):
 
     def with_features(self, expansion: Expansion) -> LazyFeatures:
         """Return the same table with basis functions, computed by the engine or this process."""
-        import narwhals as nw
-
         schema = expansion.widen(self.schema())
         if self._engine.streams:
             return LazyFeatures(self, self.moments_of, None, schema)
-        prefix = "isthmus_"
-        while any(name.startswith(prefix) for name in schema.names):
-            prefix += "_"
-        wanted: list[nw.Expr] = []
-        names: list[str] = []
-        for i, v in enumerate(schema.variables):
-            assert v.features is not None
-            column = nw.col(self._columns[v.name])
-            functions = v.features.expressions(column.cast(nw.Float64))
-            wanted += [column, *functions]
-            names += [v.name, *(f"{prefix}{i}_{k}" for k in range(1, v.width))]
-        renamed = [e.alias(name) for e, name in zip(wanted, names, strict=True)]
+        columns = feature_columns(schema, self._columns)
         wide = Lazy(
-            self._frame.select(*renamed).to_native(),
-            schema=Schema.continuous(names),
+            self._frame.select(*(e.alias(name) for name, e in columns.items())).to_native(),
+            schema=Schema.continuous(tuple(columns)),
             stream_rows=self._stream_rows,
         )
         return LazyFeatures(self, self.moments_of, wide, schema)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,34 @@ from numpy.typing import NDArray
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+
+def feature_columns(schema: Schema, columns: Mapping[str, str]) -> dict[str, nw.Expr]:
+    """Return an expression per value and basis function of the variables, by unused names.
+
+    Parameters
+    ----------
+    schema
+        The variables, with their basis functions.
+    columns
+        The column of each variable.
+    """
+    import narwhals as nw
+
+    prefix = "isthmus_"
+    while any(name.startswith(prefix) for name in schema.names):
+        prefix += "_"
+    wanted: dict[str, nw.Expr] = {}
+    for i, v in enumerate(schema.variables):
+        assert v.features is not None
+        column = nw.col(columns[v.name])
+        functions = v.features.expressions(column.cast(nw.Float64))
+        names = [v.name, *(f"{prefix}{i}_{k}" for k in range(1, v.width))]
+        wanted |= dict(zip(names, [column, *functions], strict=True))
+    return wanted
 
 
 @final

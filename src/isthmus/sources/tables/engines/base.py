@@ -8,7 +8,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isthmus.errors import SchemaError
+from isthmus.sources.tables.columns import column_of_series
 from isthmus.sources.tables.grouping import group, pack
 from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
@@ -347,3 +351,19 @@ def unknown_level(name: str, levels: Sequence[Level]) -> SchemaError:
         f"Column {name!r} has values that are not among its levels {tuple(levels)[:20]!r}. "
         "Add them to the schema, drop the rows, or read the table again if it has changed."
     )
+
+
+def sample_codes(
+    engine: Engine, schema: Schema, columns: Sequence[str], rows: int, total: int
+) -> NDArray[np.uint16]:
+    """Return the codes of a sample of so many of the rows, one row per variable."""
+    import narwhals as nw
+
+    table = nw.from_native(engine.sample(columns, rows, total), eager_only=True)
+    if not len(table):
+        table = nw.from_native(Engine.sample(engine, columns, rows, total))
+    codes = np.empty((len(columns), len(table)), np.uint16)
+    for i, v in enumerate(schema.variables):
+        read = column_of_series(v.name, table.get_column(columns[i]))
+        codes[i] = read.encode(v.levels)[0]
+    return codes
