@@ -154,3 +154,23 @@ def pack(sets: Iterable[Positions], sizes: Integers) -> list[tuple[Positions, li
         homes[best[0]].append(members)
     found = [tuple(i for i in range(bits.bit_length()) if bits >> i & 1) for bits, _ in packs]
     return list(zip(found, homes, strict=True))
+
+
+def count_distinct(frame: nw.LazyFrame[Any], columns: Sequence[str]) -> tuple[int, int]:
+    """Return the number of distinct rows of some columns, and the number of all rows."""
+    import narwhals as nw
+
+    groups = frame.group_by(*columns).agg(nw.len().alias(NUMBER))
+    sizes = groups.select(
+        nw.len().cast(nw.Int64).alias("groups"), nw.col(NUMBER).sum().alias("rows")
+    ).collect()
+    different, rows = (int(sizes.get_column(c).to_list()[0] or 0) for c in ("groups", "rows"))
+    return different, rows
+
+
+def count_rows(frame: nw.LazyFrame[Any]) -> int:
+    """Return the number of rows."""
+    import narwhals as nw
+
+    total = frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
+    return int(total.get_column("rows").to_list()[0])

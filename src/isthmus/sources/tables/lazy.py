@@ -19,7 +19,7 @@ from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.columns import TableColumn
 from isthmus.sources.tables.engines.base import batch_rows, plain_names, sample_codes
 from isthmus.sources.tables.engines.find import engine_of, names_of
-from isthmus.sources.tables.grouping import NUMBER, Grouped, group
+from isthmus.sources.tables.grouping import Grouped, count_distinct, count_rows, group
 from isthmus.sources.tables.infer_kinds import (
     Profile,
     decide,
@@ -345,22 +345,16 @@ class Lazy(Source):
 
     def _looks_small(self, names: Sequence[str]) -> bool:
         """Estimate from the first rows, and then from the number of rows."""
-        import narwhals as nw
-
         columns = [self._columns[n] for n in names]
-        groups = self._frame.head(HEAD).group_by(*columns).agg(nw.len().alias(NUMBER))
-        sizes = groups.select(
-            nw.len().cast(nw.Int64).alias("groups"), nw.col(NUMBER).sum().alias("rows")
-        ).collect()
+        different, rows = count_distinct(self._frame.head(HEAD), columns)
         self._release("number of distinct rows among the first rows", 2)
-        different, rows = (int(sizes.get_column(c).to_list()[0] or 0) for c in ("groups", "rows"))
         # Among m draws from D equal cells about m²/2D meet one drawn before.
         most = _most_rows(names)
         if rows < HEAD or rows * rows / (2 * max(rows - different, 0.5)) <= most:
             return True
-        total = self._frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
+        total = count_rows(self._frame)
         self._release("number of rows", 1)
-        return int(total.get_column("rows").to_list()[0]) <= most
+        return total <= most
 
     def _group(
         self,
