@@ -130,19 +130,22 @@ def rows_sent(make_ibis_sqlite: Constructor, monkeypatch: pytest.MonkeyPatch) ->
 @with_marks
 @pytest.mark.slow
 def test_no_row_of_a_wide_table_leaves_a_database(
-    make_ibis_sqlite: Constructor, rows_sent: list[int]
+    make_ibis_sqlite: Constructor, rows_sent: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    x = 5.0 + np.random.default_rng(4).normal(size=(30, 150))
-    data = {f"v{i}": x[:, i] for i in range(150)}
+    for module in ("sql", "ibis"):
+        monkeypatch.setattr(f"isthmus.sources.tables.engines.{module}.CHUNK", 100)
+    monkeypatch.setattr("isthmus.sources.tables.engines.sql.TILE", 10)
+    x = 5.0 + np.random.default_rng(4).normal(size=(30, 40))
+    data = {f"v{i}": x[:, i] for i in range(40)}
     table, expected = make_ibis_sqlite(data), Frame(data).moments()
     source = Lazy(table)
     check_moments(source.moments(), expected)
     assert set(rows_sent) == {1}
-    assert sum(entry.size for entry in source.disclosure().entries) < 12_000
+    assert sum(entry.size for entry in source.disclosure().entries) < 1_000
     source = Lazy(table, schema=expected.schema, stream_rows=True)
     check_moments(source.moments(), expected)
     assert rows_sent[-1] == 30
-    assert "30 rows of 150 variables, streamed" in source.disclosure().entries[-1].what
+    assert "30 rows of 40 variables, streamed" in source.disclosure().entries[-1].what
 
 
 @with_marks
