@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, final
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 KEY = 32
 SIGNATURE = 64
 TAG = 16
+PIECE = 2**18
+"""Number of bytes of a key stream that are made at once."""
+
 REMEMBERED = 2**20
 """Number of valid signatures that a verifier remembers."""
 
@@ -112,13 +116,17 @@ def derive(secret: Secret, salt: bytes, info: bytes, length: int = KEY) -> Secre
     return Secret(HKDF(SHA256(), length, salt, info).derive(secret.reveal()))
 
 
-def stream(key: Secret, length: int) -> bytes:
-    """Return a ChaCha20 key stream. Each key is used only once, so the nonce is fixed."""
+def stream(key: Secret, length: int) -> Iterator[bytes]:
+    """Yield a ChaCha20 key stream in pieces. Each key is used once, so the nonce is fixed.
+
+    Pieces of `PIECE` bytes stay in the processor's cache.
+    """
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
     cipher: Any = Cipher(algorithms.ChaCha20(key.reveal(), bytes(16)), mode=None)
-    key_stream: bytes = cipher.encryptor().update(bytes(length))
-    return key_stream
+    encryptor, zeros = cipher.encryptor(), bytes(min(PIECE, length))
+    for start in range(0, length, PIECE):
+        yield encryptor.update(zeros[: length - start])
 
 
 def seal(key: Secret, message: bytes, bound: bytes) -> bytes:

@@ -101,6 +101,16 @@ class LimbAccumulator:
         operation = np.add if sign > 0 else np.subtract
         operation(self._sums, limbs, out=self._sums)
 
+    def add_bytes(self, pieces: Iterable[bytes], sign: int = 1) -> None:
+        """Add or subtract what `to_bytes` wrote, in pieces of whole limbs."""
+        sums, at = self._sums.reshape(-1), 0
+        operation = np.add if sign > 0 else np.subtract
+        for piece in pieces:
+            limbs = np.frombuffer(piece, LIMB)
+            part = sums[at : at + len(limbs)]
+            operation(part, limbs, out=part)
+            at += len(limbs)
+
     def total(self) -> LimbArray:
         """Return the sum, modulo two to the power of the bits of a number."""
         total = np.empty(self._sums.shape, dtype=LIMB)

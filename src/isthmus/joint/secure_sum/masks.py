@@ -14,7 +14,7 @@ from isthmus.joint.agreement.identity import (
     stream,
 )
 from isthmus.joint.secure_sum.envelopes import RoundRequest
-from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes
+from isthmus.joint.secure_sum.limbs import LimbAccumulator
 
 
 @final
@@ -64,9 +64,9 @@ def commitment(seed: Secret, site: int, context: bytes) -> bytes:
     return digest(b"isthmus seed", context, site.to_bytes(2, "little"), seed.reveal())
 
 
-def expand(key: Secret, opening: RoundRequest) -> LimbArray:
-    """Return the mask of a key for the numbers that a round sums."""
-    return from_bytes(stream(key, 4 * opening.size * opening.limbs), opening.limbs)
+def add_mask(total: LimbAccumulator, key: Secret, opening: RoundRequest, sign: int = 1) -> None:
+    """Add the mask of a key for the numbers that a round sums, or subtract it."""
+    total.add_bytes(stream(key, 4 * opening.size * opening.limbs), sign)
 
 
 def sign_of(i: int, j: int) -> int:

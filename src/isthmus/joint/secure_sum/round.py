@@ -46,7 +46,7 @@ from isthmus.joint.secure_sum.envelopes import (
     RoundRequest,
 )
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, from_bytes, to_bytes
-from isthmus.joint.secure_sum.masks import RoundKeys, commitment, expand, sign_of
+from isthmus.joint.secure_sum.masks import RoundKeys, add_mask, commitment, sign_of
 from isthmus.joint.secure_sum.release_gate import Leaving
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.secure_sum.transcript import PublicRound, is_masked, unmask
@@ -342,14 +342,14 @@ def _masked(
     """Add the own mask, and for each pair add or subtract the mask of the pair."""
     total = LimbAccumulator(state.request.size, state.request.limbs)
     total.add(state.values)
-    total.add(expand(keys.self_mask(state.secrets.seed, state.me), state.request))
+    add_mask(total, keys.self_mask(state.secrets.seed, state.me), state.request)
     mine = Agreement.from_secret(state.secrets.mask)
     for j in others:
         try:
             key = keys.pair_mask(mine, state.me, peers[j].mask, j)
         except ValueError:  # a key of small order
             raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, j) from None
-        total.add(expand(key, state.request), sign_of(state.me, j))
+        add_mask(total, key, state.request, sign_of(state.me, j))
     return total.total()
 
 

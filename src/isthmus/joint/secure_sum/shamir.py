@@ -94,7 +94,7 @@ def _uniform(count: int, key: Secret) -> NDArray[np.float64]:
     limit = 2**32 // PRIME * PRIME
     length = count + 16
     while True:
-        words = np.frombuffer(stream(key, 4 * length), "<u4")
+        words = np.frombuffer(b"".join(stream(key, 4 * length)), "<u4")
         elements = words[words < limit]
         if len(elements) >= count:
             drawn: NDArray[np.float64] = np.mod(elements[:count], PRIME).astype(np.float64)

@@ -27,7 +27,7 @@ from isthmus.joint.secure_sum.envelopes import (
     RoundRequest,
 )
 from isthmus.joint.secure_sum.limbs import LIMB, LimbAccumulator, LimbArray, from_bytes
-from isthmus.joint.secure_sum.masks import RoundKeys, commitment, expand, sign_of
+from isthmus.joint.secure_sum.masks import RoundKeys, add_mask, commitment, sign_of
 from isthmus.joint.secure_sum.terms import Terms
 
 IN_TRANSCRIPT = (EnvelopeKind.MASKED, EnvelopeKind.CONSENT, EnvelopeKind.REVEAL)
@@ -136,14 +136,14 @@ def unmask(
         if j in active:
             if commitment(secret, j, public.context) != advert.commitment:
                 raise BrokenEnvelopeError(Refusal.BAD_SHARES, j)
-            total.add(expand(public.keys.self_mask(secret, j), public.shape), -1)
+            add_mask(total, public.keys.self_mask(secret, j), public.shape, -1)
             continue
         mask = Agreement.from_secret(secret)
         if mask.public != advert.mask:
             raise BrokenEnvelopeError(Refusal.BAD_SHARES, j)
         for i in active:
             key = public.keys.pair_mask(mask, j, public.peers[i].mask, i)
-            total.add(expand(key, public.shape), -sign_of(i, j))
+            add_mask(total, key, public.shape, -sign_of(i, j))
     return total.total()
 
 
