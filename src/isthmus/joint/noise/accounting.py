@@ -7,6 +7,7 @@ they add up: answers that cost ρ₁ and ρ₂ cost ρ₁ + ρ₂ together. They
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from isthmus.errors import ArgumentError
 
@@ -26,15 +27,12 @@ def delta_of(rho: float, epsilon: float) -> float:
     """
     if rho == 0.0:
         return 0.0
-    low, high = 1.0 + 1e-9, (epsilon + 1.0) / (2.0 * rho) + 2.0
-    for _ in range(STEPS):
-        alpha = (low + high) / 2
-        # The derivative of the logarithm, which increases in α.
-        if (2.0 * alpha - 1.0) * rho - epsilon + math.log1p(-1.0 / alpha) < 0.0:
-            low = alpha
-        else:
-            high = alpha
-    alpha = high
+    # The derivative of the logarithm increases in α.
+    _, alpha = _bisected(
+        1.0 + 1e-9,
+        (epsilon + 1.0) / (2.0 * rho) + 2.0,
+        lambda a: (2.0 * a - 1.0) * rho - epsilon + math.log1p(-1.0 / a) >= 0.0,
+    )
     exponent = (alpha - 1.0) * (alpha * rho - epsilon) + alpha * math.log1p(-1.0 / alpha)
     return min(1.0, math.exp(min(exponent, 700.0)) / (alpha - 1.0))
 
@@ -44,14 +42,8 @@ def epsilon_of(rho: float, delta: float) -> float:
     _require_delta(delta)
     if rho == 0.0:
         return 0.0
-    low, high = 0.0, rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
-    for _ in range(STEPS):
-        epsilon = (low + high) / 2
-        if delta_of(rho, epsilon) <= delta:
-            high = epsilon
-        else:
-            low = epsilon
-    return high
+    largest = rho + 2.0 * math.sqrt(rho * math.log(1.0 / delta))
+    return _bisected(0.0, largest, lambda epsilon: delta_of(rho, epsilon) <= delta)[1]
 
 
 def rho_of(epsilon: float, delta: float) -> float:
@@ -59,14 +51,17 @@ def rho_of(epsilon: float, delta: float) -> float:
     _require_delta(delta)
     if not (epsilon > 0.0 and math.isfinite(epsilon)):
         raise ArgumentError(f"epsilon is {epsilon}; it must be positive and finite.")
-    low, high = 0.0, epsilon + 1.0
+    return _bisected(0.0, epsilon + 1.0, lambda rho: delta_of(rho, epsilon) > delta)[0]
+
+
+def _bisected(low: float, high: float, is_high: Callable[[float], bool]) -> tuple[float, float]:
+    """Return neighbours between which a condition that holds for large numbers begins to hold."""
     for _ in range(STEPS):
-        rho = (low + high) / 2
-        if delta_of(rho, epsilon) <= delta:
-            low = rho
-        else:
-            high = rho
-    return low
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if is_high(middle) else (middle, high)
+    return low, high
 
 
 def gap(scale: float, sites: int) -> float:
