@@ -223,7 +223,7 @@ def test_comparison_slider_and_downloads(browser: Any, tmp_path: Path) -> None:
     exports = {"bif": to_bif(fitted), "json": '{"x": 1}'}
     path = write(tmp_path / "r.html", dag, comparison=comparison, exports=exports)
     page = opened(browser, path)
-    classes = "Report.network.cy.edges().map((e) => e.classes()[0] ?? '').sort()"
+    classes = "Report.network.cy.edges().map((e) => e.data('state') ?? '').sort()"
     assert page.evaluate(classes) == ["", "added", "missing", "reversed"]
     image = pytest.importorskip("PIL.Image")
     texts = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -140,6 +141,22 @@ class Reportable(Protocol):
         """Return the network with smooth curves, or raise if the statistics do not give them."""
 
 
+@dataclass(frozen=True)
+class Certainty:
+    """How sure the edges of a result are, by a bootstrap or a posterior.
+
+    Attributes
+    ----------
+    measures
+        The numbers of each edge.
+    values
+        Their values for all edges of the result.
+    """
+
+    measures: tuple[Measure, ...]
+    values: Mapping[tuple[str, str], tuple[float, ...]]
+
+
 def build_page(
     result: Reportable,
     *,
@@ -147,6 +164,8 @@ def build_page(
     draw: Draw,
     export: Export,
     reference: Graph | None = None,
+    certainty: Certainty | None = None,
+    facts: tuple[str, ...] = (),
     run_again: RunAgain = RunAgain(),
 ) -> Page:
     """Return the content of the report of a result.
@@ -163,11 +182,18 @@ def build_page(
         Writes the network, or the graph if there are no parameters, as texts to download.
     reference
         A graph to compare with.
+    certainty
+        How sure the edges are, if it was computed.
+    facts
+        What stands beside the title.
     run_again
         How to compute the result again.
     """
     strengths = _strengths(result)
     weights = {} if strengths else _weights(result)
+    own: Mapping[tuple[str, str], float] = strengths or weights
+    measures = (STRENGTH,) if strengths else (WEIGHT,) if weights else ()
+    sure = Certainty((), {}) if certainty is None else certainty
     network, caveats = _network(result)
     graph: Graph = result.cpdag if result.equivalent else result.dag
     undirected = {frozenset(e) for e in result.cpdag.undirected} if result.equivalent else set()
@@ -178,13 +204,14 @@ def build_page(
         nodes=graph.nodes,
         summary=tuple(summary[: len(summary) - len(result.notes)]),
         notes=(*result.notes, *caveats),
-        measures=(STRENGTH,) if strengths else (WEIGHT,) if weights else (),
+        facts=facts,
+        measures=(*sure.measures, *measures),
         edges=tuple(
             EdgeRow(
                 a,
                 b,
                 frozenset((a, b)) not in undirected,
-                ((strengths or weights).get((a, b)),) if strengths or weights else (),
+                (*sure.values.get((a, b), ()), *((own.get((a, b)),) if own else ())),
                 direction=result.directions.describe((a, b)),
             )
             for a, b in result.dag.edges

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from isthmus.graphs.comparison import Comparison
 from isthmus.models import GPNetwork, Network
@@ -25,6 +26,14 @@ class Measure:
     meaning: str
 
 
+class Mark(StrEnum):
+    """How an edge is drawn. Scripts and style sheets have one entry for each."""
+
+    DETERMINED = "determined"
+    FIXED = "fixed"
+    OPEN = "open"
+
+
 @dataclass(frozen=True)
 class EdgeRow:
     """An edge of the report.
@@ -36,7 +45,7 @@ class EdgeRow:
     directed
         Whether the edge is drawn as an arrow.
     direction
-        What determines the direction, in a few words.
+        What determines the direction, in a few words. Up to a colon it is shown in the legend.
     values
         One number per measure of the page; None if unknown.
     in_graph
@@ -49,6 +58,13 @@ class EdgeRow:
     values: tuple[float | None, ...] = ()
     in_graph: bool = True
     direction: str = ""
+
+    @property
+    def mark(self) -> Mark:
+        """How the edge is drawn."""
+        if not self.directed:
+            return Mark.OPEN
+        return Mark.FIXED if self.direction.startswith("fixed") else Mark.DETERMINED
 
 
 @dataclass(frozen=True)
@@ -86,6 +102,8 @@ class Page:
         Title of the page.
     nodes
         Names of the variables.
+    facts
+        What stands beside the title, such as the file, the number of rows and the date.
     summary
         Sentences about the result and how it was computed.
     notes
@@ -122,6 +140,7 @@ class Page:
     edges: tuple[EdgeRow, ...]
     network: Network | GPNetwork | str
     releases: Sequence[tuple[str, str, str, int]]
+    facts: tuple[str, ...] = ()
     measures: tuple[Measure, ...] = ()
     columns: Sequence[tuple[str, str, str]] = ()
     diagnostics: Sequence[tuple[str, str]] = ()

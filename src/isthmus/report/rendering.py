@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
 from math import isfinite
@@ -15,13 +15,14 @@ from typing import Any
 from isthmus.errors import IsthmusError, IsthmusWarning
 from isthmus.graphs.comparison import STATES
 from isthmus.models import GPNetwork
-from isthmus.report.page import Page
+from isthmus.report.page import Mark, Page
 from isthmus.report.parameters import Sentence, Table, parameters
 
 _HERE = Path(__file__).parent
 _LIBRARIES = ("dagre.min.js", "cytoscape.min.js")
 _SCRIPTS = (
     "data.js",
+    "marks.js",
     "groups.js",
     "drawing.js",
     "matrix.js",
@@ -70,6 +71,7 @@ def render(page: Page) -> str:
         remedy=_remedy(),
         rows=_rows(page),
         states=STATES,
+        marks=_legend(page),
         blocks=_blocks(page),
         style=_read("templates/page.css"),
         head=head,
@@ -159,7 +161,8 @@ def _data(page: Page, exports: dict[str, str]) -> dict[str, Any]:
         {
             "from": index[row["parent"]],
             "to": index[row["child"]],
-            "directed": row["directed"],
+            "mark": row["mark"],
+            "direction": row["direction"],
             "values": [v if v is not None and isfinite(v) else None for v in row["values"]],
             "inGraph": row["in_graph"],
             "state": row["state"],
@@ -188,7 +191,7 @@ def _rows(page: Page) -> list[dict[str, Any]]:
         {
             "parent": e.parent,
             "child": e.child,
-            "directed": e.directed,
+            "mark": e.mark,
             "direction": e.direction,
             "values": e.values,
             "in_graph": e.in_graph,
@@ -203,7 +206,7 @@ def _rows(page: Page) -> list[dict[str, Any]]:
             {
                 "parent": a,
                 "child": b,
-                "directed": directed,
+                "mark": Mark.DETERMINED if directed else Mark.OPEN,
                 "direction": "",
                 "values": none,
                 "in_graph": False,
@@ -212,6 +215,16 @@ def _rows(page: Page) -> list[dict[str, Any]]:
             for (a, b), directed in page.comparison.missing.items()
         ]
     return rows
+
+
+def _legend(page: Page) -> list[tuple[Mark, str, int]]:
+    """Return the marks that edges of the graph have, what they mean, and how often they occur."""
+    counts = Counter((e.mark, e.direction.partition(":")[0]) for e in page.edges if e.in_graph)
+    words = {"": {Mark.OPEN: "direction not determined"}}
+    return [
+        (mark, words.get(text, {}).get(mark) or f"direction {text or 'known'}", counts[mark, text])
+        for mark, text in sorted(counts, key=lambda key: list(Mark).index(key[0]))
+    ]
 
 
 def _blocks(page: Page) -> dict[str, Any]:

@@ -6,12 +6,17 @@ const Report = (() => {
   const touching = nodes.map(() => []);
   edges.forEach((edge, number) => {
     edge.number = number;
+    edge.directed = edge.mark !== "open";
     touching[edge.from].push(edge);
     touching[edge.to].push(edge);
   });
-  // Large networks open as communities: the whole would take long to draw, and show few names.
-  const start = nodes.length > 150 ? "groups" : "all";
-  const state = { chosen: null, view: "network", mode: start, radius: 1, least: null, compared: data.compared };
+  // Large networks, and those with more names than a phone has room for, open around the variable with most edges.
+  const overview = nodes.length > 150 ? "groups" : "all";
+  const degrees = touching.map((own) => own.filter((edge) => edge.inGraph).length);
+  const hub = nodes.length ? degrees.indexOf(Math.max(...degrees)) : null;
+  const crowded = nodes.length > 100 || (matchMedia("(max-width: 40rem)").matches && nodes.length > 14);
+  const start = crowded && !data.compared && document.querySelector("#drawing") ? { mode: "near", chosen: hub } : { mode: overview, chosen: null };
+  const state = { ...start, edge: null, view: "network", radius: 1, least: null, compared: data.compared };
   const listeners = [];
 
   function change(what) {
@@ -75,10 +80,11 @@ const Report = (() => {
   const number = (value) => (value === null ? "" : String(Number(value.toPrecision(4))));
 
   function describe(edge) {
-    const parts = [`${nodes[edge.from]} ${edge.directed ? "→" : "—"} ${nodes[edge.to]}`];
+    const parts = [`${nodes[edge.from]} ${Report.marks.of(edge).sign} ${nodes[edge.to]}`];
     data.measures.forEach((name, i) => {
       if (edge.values[i] !== null && edge.values[i] !== undefined) parts.push(`${name} ${number(edge.values[i])}`);
     });
+    if (edge.direction) parts.push(`direction ${edge.direction}`);
     if (edge.state) parts.push(edge.state);
     return parts.join(", ");
   }
@@ -86,7 +92,7 @@ const Report = (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
   return {
-    data, nodes, edges, touching, state, start, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
+    data, nodes, edges, touching, degrees, hub, state, overview, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
     large: nodes.length > 60,
     interactive: document.querySelector("#drawing") !== null,
     listen: (listener) => listeners.push(listener),

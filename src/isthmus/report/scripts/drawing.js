@@ -3,7 +3,7 @@
 Report.network = (() => {
   const parts = [...document.querySelectorAll("script.drawing")]; // libraries first
   const waiting = document.querySelector("#waiting");
-  const network = { cy: null, draw() {}, fit() {}, zoom() {}, restyle() {}, start };
+  const network = { cy: null, draw() {}, fit() {}, zoom() {}, resize() {}, restyle() {}, start };
 
   function run() {
     const script = document.createElement("script");

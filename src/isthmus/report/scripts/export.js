@@ -28,7 +28,8 @@
   }
 
   function svg() {
-    const { cy } = Report.network;
+    const { cy, adapt } = Report.network;
+    adapt(1, true); // with names in boxes, however small they are on the screen
     const space = "http://www.w3.org/2000/svg";
     const box = cy.elements().boundingBox();
     const make = (tag, attributes, parent) => {
@@ -49,6 +50,7 @@
         make("text", { x, y: y + (i - (lines.length - 1) / 2) * 16 + 4.5, "text-anchor": "middle", fill: color("text") }, root).textContent = text;
       });
     }
+    adapt(cy.zoom(), true);
     return new XMLSerializer().serializeToString(root);
 
     function outline(node, fill) {
@@ -59,21 +61,32 @@
     function line(edge) {
       const start = edge.sourceEndpoint();
       const end = edge.targetEndpoint();
-      const inner = edge.segmentPoints() ?? edge.controlPoints() ?? [];
-      const points = [start, ...inner, end];
+      const inner = edge.controlPoints() ?? [];
       const dashes = edge.style("line-style") === "dashed" ? edge.style("line-dash-pattern") : "";
       const stroke = edge.style("line-color");
       const width = Number.parseFloat(edge.style("width"));
-      make("path", { d: `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`, fill: "none", stroke, "stroke-width": width, "stroke-opacity": edge.style("opacity"), ...(dashes && { "stroke-dasharray": dashes }) }, root);
-      if (edge.style("target-arrow-shape") === "triangle") arrow(points.at(-1), points.at(-2), stroke, width);
-      if (edge.style("source-arrow-shape") === "triangle") arrow(points[0], points[1], stroke, width);
+      make("path", { d: curve(start, inner, end), fill: "none", stroke, "stroke-width": width, "stroke-opacity": edge.style("opacity"), ...(dashes && { "stroke-dasharray": dashes }) }, root);
+      const ink = edge.style("target-arrow-color");
+      const fill = edge.style("target-arrow-fill") === "hollow" ? color("back") : ink;
+      if (edge.style("target-arrow-shape") === "triangle") arrow(end, inner.at(-1) ?? start, ink, fill, width);
+      if (edge.style("source-arrow-shape") === "triangle") arrow(start, inner[0] ?? end, ink, fill, width);
     }
 
-    function arrow(tip, before, fill, width) {
+    // As cytoscape.js draws it: quadratic pieces that meet halfway between their control points.
+    function curve(start, inner, end) {
+      const text = ({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`;
+      const pieces = inner.map((point, i) => {
+        const next = inner[i + 1];
+        return `Q${text(point)} ${text(next ? { x: (point.x + next.x) / 2, y: (point.y + next.y) / 2 } : end)}`;
+      });
+      return `M${text(start)}${pieces.join("") || `L${text(end)}`}`;
+    }
+
+    function arrow(tip, before, stroke, fill, width) {
       const angle = Math.atan2(tip.y - before.y, tip.x - before.x);
       const size = 6 + 1.6 * width;
       const corner = (turn) => `${(tip.x - size * Math.cos(angle + turn)).toFixed(1)} ${(tip.y - size * Math.sin(angle + turn)).toFixed(1)}`;
-      make("path", { d: `M${tip.x.toFixed(1)} ${tip.y.toFixed(1)}L${corner(0.42)}L${corner(-0.42)}Z`, fill }, root);
+      make("path", { d: `M${tip.x.toFixed(1)} ${tip.y.toFixed(1)}L${corner(0.42)}L${corner(-0.42)}Z`, fill, stroke }, root);
     }
   }
 
@@ -85,11 +98,12 @@
     },
     png: () => {
       Report.network.start();
-      const { cy } = Report.network;
+      const { cy, adapt } = Report.network;
+      adapt(1, true);
       const { w, h } = cy.elements().boundingBox();
-      Report.network.name(true);
       // Browsers refuse canvases beyond about 16,000 pixels a side.
       cy.png({ output: "blob-promise", full: true, scale: Math.min(2, 12_000 / Math.max(w, h, 1)), bg: color("back") }).then((blob) => save(blob, "image/png", "png"));
+      adapt(cy.zoom(), true);
     },
   };
   for (const button of document.querySelectorAll("[data-export]")) {

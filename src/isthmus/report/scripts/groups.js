@@ -36,7 +36,7 @@ Report.groups = (() => {
     return own.length > 1 ? String(own.length) : "";
   }
 
-  // Edges between what stands for nodes, with how many edges each replaces.
+  // Edges between what stands for nodes, with the edges that each replaces and the ends that have an arrowhead.
   function joined(place, visible) {
     const between = new Map();
     for (const edge of edges.filter(visible)) {
@@ -44,9 +44,9 @@ Report.groups = (() => {
       if (a === b) continue;
       const [first, second] = between.has(`${b} ${a}`) ? [b, a] : [a, b];
       const key = `${first} ${second}`;
-      const own = between.get(key) ?? { from: first, to: second, edges: [], both: false };
+      const own = between.get(key) ?? { from: first, to: second, edges: [], heads: new Set() };
       own.edges.push(edge);
-      own.both ||= first !== a;
+      if (edge.mark !== "open") own.heads.add(b);
       between.set(key, own);
     }
     return [...between.values()];

@@ -1,7 +1,7 @@
 "use strict";
-// Level of detail: where names would be too small to read, show as many at a readable size as fit.
+// Where names would be too small in their boxes, nodes are dots, and as many names as fit stand beside them.
 (() => {
-  const { cy, font, readable } = Report.network;
+  const { cy, named } = Report.network;
   const { nodes, touching, groups, state, color } = Report;
   const SIZE = 12; // pixels
   const MOST = 150;
@@ -30,8 +30,22 @@
   }
 
   function width(name) {
-    if (!widths.has(name)) widths.set(name, pen.measureText(name).width + 6);
+    if (!widths.has(name)) widths.set(name, pen.measureText(name).width + 4);
     return widths.get(name);
+  }
+
+  // What a name must not cover: dots, and arrowheads.
+  function obstacles() {
+    const around = (x, y, half) => [x - half, y - half, x + half, y + half];
+    const taken = cy.nodes().not(".group").map((node) => node.renderedPosition()).map(({ x, y }) => around(x, y, 5));
+    const toward = (tip, other) => { const far = Math.hypot(other.x - tip.x, other.y - tip.y) || 1; return around(tip.x + (5 * (other.x - tip.x)) / far, tip.y + (5 * (other.y - tip.y)) / far, 5); };
+    for (const edge of cy.edges().toArray()) {
+      const [start, end] = [edge.renderedSourceEndpoint(), edge.renderedTargetEndpoint()];
+      if (!start || !end) continue;
+      if (edge.data("head") !== "none") taken.push(toward(end, start));
+      if (edge.data("tail") !== "none") taken.push(toward(start, end));
+    }
+    return taken;
   }
 
   function draw() {
@@ -44,35 +58,34 @@
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, wide, high);
     canvas.dataset.shown = 0;
-    const large = font * cy.zoom() >= readable;
-    Report.network.name(large);
-    if (large) return;
+    if (named()) return;
     pen.font = `${SIZE}px system-ui, sans-serif`;
-    Object.assign(pen, { textAlign: "center", textBaseline: "middle" });
+    Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineWidth: 3, lineJoin: "round" });
     const [back, ink, mark] = ["back", "text", "mark"].map(color);
-    const shown = cy.nodes("[label != '']").toArray().filter((node) => state.chosen === null || !node.hasClass("far"));
+    const shown = cy.nodes("[label != '']").toArray().filter((node) => !node.hasClass("far"));
     const ranks = new Map(shown.map((node) => [node, rank(node)]));
     shown.sort((a, b) => ranks.get(b) - ranks.get(a));
-    const taken = [];
+    const taken = obstacles();
+    let count = 0;
     for (const node of shown) {
-      if (taken.length >= MOST) break;
+      if (count >= MOST) break;
       const centre = node.renderedPosition();
       if (centre.x < 0 || centre.y < 0 || centre.x > wide || centre.y > high) continue;
       const name = text(node);
       const half = width(name) / 2;
-      const x = Math.max(half, Math.min(wide - half, centre.x));
-      const y = Math.max(SIZE, Math.min(high - SIZE, centre.y));
-      const box = [x - half, y - SIZE * 0.75, x + half, y + SIZE * 0.75];
-      if (taken.some((b) => b[0] < box[2] && box[0] < b[2] && b[1] < box[3] && box[1] < b[3])) continue;
-      taken.push(box);
-      pen.fillStyle = back;
-      pen.globalAlpha = 0.88;
-      pen.fillRect(box[0], box[1], 2 * half, 1.5 * SIZE);
-      pen.globalAlpha = 1;
+      const places = [[0, -SIZE - 1], [0, SIZE + 1], [half + 7, 0], [-half - 7, 0]].map(([dx, dy]) => [centre.x + dx, centre.y + dy]);
+      const box = ([x, y]) => [x - half, y - SIZE * 0.6, x + half, y + SIZE * 0.6];
+      const free = (b) => b[0] >= 0 && b[1] >= 0 && b[2] <= wide && b[3] <= high && !taken.some((t) => t[0] < b[2] && b[0] < t[2] && t[1] < b[3] && b[1] < t[3]);
+      const place = places.find((at) => free(box(at))) ?? (node.hasClass("chosen") ? places[0] : null);
+      if (!place) continue;
+      taken.push(box(place));
+      count += 1;
+      pen.strokeStyle = back;
+      pen.strokeText(name, ...place);
       pen.fillStyle = node.hasClass("chosen") ? mark : ink;
-      pen.fillText(name, x, y);
+      pen.fillText(name, ...place);
     }
-    canvas.dataset.shown = taken.length;
+    canvas.dataset.shown = count;
   }
 
   cy.on("render", draw);

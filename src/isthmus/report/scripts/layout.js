@@ -1,5 +1,5 @@
 "use strict";
-// Positions: dagre draws each connected part in layers, parts are packed into rows.
+// Positions: in layers by dagre, parts packed into rows; dense graphs on a ring; neighbourhoods around their centre.
 Report.layout = (() => {
   const GAP = 28;
 
@@ -28,25 +28,34 @@ Report.layout = (() => {
 
   function layered(ids, links, size, aspect, direction) {
     const graph = new dagre.graphlib.Graph({ multigraph: false });
-    graph.setGraph({ rankdir: direction, nodesep: 16, ranksep: 42, edgesep: 10, ranker: ids.length > 150 ? "longest-path" : "network-simplex" });
+    graph.setGraph({ rankdir: direction, nodesep: 14, ranksep: 40, edgesep: 12, ranker: ids.length > 150 ? "longest-path" : "network-simplex" });
     graph.setDefaultEdgeLabel(() => ({}));
     for (const id of ids) graph.setNode(id, { ...size(id) });
     for (const { from, to, weight } of links) graph.setEdge(from, to, { weight: weight ?? 1 });
     dagre.layout(graph);
     const box = new Box();
-    // Layers of a flat drawing are moved apart, so that edges are steeper and more names fit.
-    const { width: wide, height: high } = graph.graph();
-    const stretch = direction === "TB" ? Math.min(3, Math.max(1, wide / (1.2 * aspect * high))) : 1;
     for (const id of ids) {
       const { x, y, width, height } = graph.node(id);
-      box.add(id, x, stretch * y, width, height);
+      box.add(id, x, y, width, height);
     }
     for (const { from, to } of links) {
-      const bends = (graph.edge(from, to)?.points ?? []).slice(1, -1).map(({ x, y }) => [x, stretch * y]);
+      const bends = (graph.edge(from, to)?.points ?? []).slice(1, -1).map(({ x, y }) => [x, y]);
       for (const [x, y] of bends) box.cover(x, y, 0, 0);
       box.bends.set(`${from} ${to}`, bends);
     }
-    return box;
+    return direction === "TB" ? stretched(box, size, box.height * aspect, box.width / aspect) : box;
+  }
+
+  // The same drawing with wider gaps, if it is smaller than the place it has.
+  function stretched(box, size, wide, high) {
+    const [sx, sy] = [wide / Math.max(box.width, 1), high / Math.max(box.height, 1)].map((factor) => Math.max(1, Math.min(2.4, factor)));
+    const whole = new Box();
+    for (const [id, [x, y]] of box.places) whole.add(id, sx * x, sy * y, size(id).width, size(id).height);
+    for (const [key, points] of box.bends) {
+      whole.bends.set(key, points.map(([x, y]) => [sx * x, sy * y]));
+      for (const [x, y] of whole.bends.get(key)) whole.cover(x, y, 0, 0);
+    }
+    return whole;
   }
 
   class Box {
@@ -122,38 +131,60 @@ Report.layout = (() => {
     return pack(boxes, aspect);
   }
 
-  // Layers that are too wide are broken into rows, so that names can be large enough to read.
-  function folded(box, size, limit) {
-    const layers = new Map();
-    for (const [id, [, y]] of box.places) layers.set(Math.round(y), [...(layers.get(Math.round(y)) ?? []), id]);
-    const whole = new Box();
-    let top = 0;
-    for (const level of [...layers.keys()].sort((a, b) => a - b)) {
-      const ids = layers.get(level).sort((a, b) => box.places.get(a)[0] - box.places.get(b)[0]);
-      const total = ids.reduce((sum, id) => sum + size(id).width + 16, 0);
-      const most = Math.min(total / Math.ceil(total / limit) + 40, limit);
-      let row = [];
-      let width = 0;
-      const place = () => {
-        const height = Math.max(...row.map((id) => size(id).height));
-        let x = -width / 2;
-        for (const id of row) {
-          const own = size(id);
-          whole.add(id, x + 8 + own.width / 2, top + height / 2, own.width, own.height);
-          x += own.width + 16;
-        }
-        top += height + 18;
-        [row, width] = [[], 0];
-      };
-      for (const id of ids) {
-        const own = size(id).width + 16;
-        if (row.length && width + own > most) place();
-        row.push(id);
-        width += own;
-      }
-      place();
-      top += 34;
+  // Items side by side, in as many rows as their width takes, all about equally wide.
+  function lines(ids, size, limit) {
+    const total = ids.reduce((sum, id) => sum + size(id).width + 16, 0);
+    const most = Math.min(total / Math.ceil(total / limit) + 40, limit);
+    const made = [];
+    for (const id of ids) {
+      const own = size(id).width + 16;
+      if (!made.length || made.at(-1).width + own > most) made.push({ ids: [], width: 0, height: 0 });
+      const row = made.at(-1);
+      row.ids.push(id);
+      row.width += own;
+      row.height = Math.max(row.height, size(id).height);
     }
+    return made;
+  }
+
+  // A node between its parents, above, and its children, below; few neighbours without direction stand at its sides.
+  function around(centre, { above, beside, below }, size, limit, high) {
+    const whole = new Box();
+    const own = size(centre);
+    const half = Math.ceil(beside.length / 2);
+    const columns = [beside.slice(0, half), beside.slice(half)];
+    const widest = columns.map((ids) => Math.max(0, ...ids.map((id) => size(id).width)));
+    const fits = own.width + widest[0] + widest[1] + 160 <= limit && half <= 3;
+    if (!fits && above.length <= below.length) above = [...beside, ...above];
+    else if (!fits) below = [...beside, ...below];
+    const rows = (ids, start, sign) => {
+      let y = start;
+      for (const row of sign < 0 ? lines(ids, size, limit).reverse() : lines(ids, size, limit)) {
+        let x = -row.width / 2;
+        for (const id of row.ids) {
+          whole.add(id, x + 8 + size(id).width / 2, y + (sign * row.height) / 2, size(id).width, size(id).height);
+          x += size(id).width + 16;
+        }
+        y += sign * (row.height + 30);
+      }
+    };
+    whole.add(centre, 0, 0, own.width, own.height);
+    const tall = [above, below].map((ids) => lines(ids, size, limit).reduce((sum, row) => sum + row.height + 30, 0));
+    let reach = own.height / 2 + Math.max(64, Math.min(150, (high - tall[0] - tall[1]) / 2 - own.height));
+    if (fits) {
+      columns.forEach((ids, side) => {
+        const total = ids.reduce((sum, id) => sum + size(id).height + 12, -12);
+        let y = -total / 2;
+        for (const id of ids) {
+          const x = (own.width / 2 + 80 + widest[side] / 2) * (side ? 1 : -1);
+          whole.add(id, x, y + size(id).height / 2, size(id).width, size(id).height);
+          y += size(id).height + 12;
+        }
+        reach = Math.max(reach, total / 2 + 40);
+      });
+    }
+    rows(above, -reach, -1);
+    rows(below, reach, 1);
     return whole;
   }
 
@@ -170,22 +201,36 @@ Report.layout = (() => {
     return done;
   }
 
-  // On an ellipse, where no edge passes behind a box.
-  function ring(ids, size, aspect) {
-    const [wide, tall] = [Math.max(...ids.map((id) => size(id).width)), Math.max(...ids.map((id) => size(id).height))];
-    for (let radius = tall; ; radius *= 1.08) {
-      const places = ids.map((_, i) => [aspect * radius * Math.sin((2 * Math.PI * i) / ids.length), -radius * Math.cos((2 * Math.PI * i) / ids.length)]);
-      const free = places.every(([x, y], i) => places.slice(i + 1).every(([u, v]) => Math.abs(x - u) >= wide || Math.abs(y - v) >= tall));
-      if (!free) continue;
-      const box = new Box();
-      ids.forEach((id, i) => box.add(id, ...places[i], size(id).width, size(id).height));
-      return box;
-    }
+  // Names on both sides of an ellipse, one below the other, with all edges inside: none passes behind a name.
+  // Sides are 1 for names to the right of their place, -1 for names to the left.
+  function ring(ids, links, size, aspect) {
+    const order = ordered(ids, links);
+    const count = Math.ceil(order.length / 2);
+    const halves = [order.slice(0, count), order.slice(count).reverse()];
+    const tall = (half) => half.reduce((sum, id) => sum + size(id).height + 8, 0);
+    const high = Math.max(...halves.map(tall)) / 2;
+    const wide = Math.max(...order.map((id) => size(id).width));
+    const across = Math.max(2 * high * aspect - 2 * wide, 1.4 * high) / 2;
+    const box = new Box();
+    const sides = new Map();
+    halves.forEach((half, left) => {
+      let y = -tall(half) / 2;
+      const side = left ? -1 : 1;
+      for (const id of half) {
+        const { width, height } = size(id);
+        y += height / 2 + 4;
+        const x = side * (across * (0.5 + 0.5 * Math.sqrt(1 - (y / high) ** 2)) + width / 2);
+        box.add(id, x, y, width, height);
+        sides.set(id, side);
+        y += height / 2 + 4;
+      }
+    });
+    return Object.assign(box, { sides });
   }
 
   // Each group in a box of its own: in layers or on an ellipse if they are few, else in rows that fit the screen.
   function grouped(boxes, links, aspect) {
-    const size = (id) => ({ width: boxes.get(id).width + 40, height: boxes.get(id).height + 40 });
+    const size = (id) => ({ width: boxes.get(id).width + 26, height: boxes.get(id).height + 26 });
     const ids = ordered([...boxes.keys()], links);
     let best = flat(ids, [], size, aspect);
     if (ids.length <= 40 && links.length <= 1.5 * ids.length) {
@@ -194,7 +239,7 @@ Report.layout = (() => {
         if (fit(next, aspect) > 0.6 * fit(best, aspect)) best = next;
       }
     } else if (ids.length <= 24 && [...boxes.values()].every(({ places }) => places.size === 1)) {
-      const next = ring(ids, size, aspect);
+      const next = ring(ids, links, size, aspect);
       if (fit(next, aspect) > 0.5 * fit(best, aspect)) best = next;
     }
     const whole = new Box();
@@ -207,5 +252,5 @@ Report.layout = (() => {
     return whole;
   }
 
-  return { flat, folded, grouped, single };
+  return { flat, around, ring, grouped, single, stretched };
 })();

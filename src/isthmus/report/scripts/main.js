@@ -11,7 +11,7 @@
     search.setCustomValidity(node === null && search.value ? "No variable has this name." : "");
     search.reportValidity();
     if (node === null) return;
-    Report.change({ chosen: node, ...(Report.large && state.view === "network" && { mode: "near" }) });
+    Report.change({ chosen: node, edge: null, ...(Report.large && state.view === "network" && { mode: "near" }) });
     if (matchMedia("(max-width: 52rem)").matches) $("#toolbar").scrollIntoView();
   }
   search.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(); });
@@ -25,9 +25,7 @@
   for (const button of all("[data-mode]")) {
     button.addEventListener("click", () => {
       if (button.dataset.mode === "near" && state.chosen === null) {
-        // Without a selection, start from the variable with most edges.
-        const degrees = Report.touching.map((own) => own.length);
-        Report.change({ chosen: degrees.indexOf(Math.max(...degrees)), mode: "near" });
+        Report.change({ chosen: Report.hub, mode: "near" });
       } else Report.change({ mode: button.dataset.mode });
     });
   }
@@ -85,7 +83,7 @@
       search.focus();
     } else if (event.key === "Escape") {
       if ($("#downloads").open) closeMenu();
-      else Report.change({ chosen: null, ...(state.mode === "near" && { mode: Report.start }) });
+      else Report.change({ chosen: null, edge: null, ...(state.mode === "near" && { mode: Report.overview }) });
     }
   });
   $("#picture").addEventListener("keydown", (event) => {
@@ -116,7 +114,7 @@
     clearTimeout(resized);
     resized = setTimeout(() => {
       if (state.view === "matrix") Report.matrix.show();
-      else network.fit();
+      else network.resize();
     }, 100);
   }).observe($("#picture"));
 })();

@@ -1,9 +1,10 @@
 "use strict";
 // The drawing of the network, by cytoscape.js.
 (() => {
-  const { nodes, edges, state, groups, layout, color } = Report;
+  const { nodes, edges, state, groups, layout, marks, color } = Report;
   const FONT = 13;
-  const READABLE = 11; // pixels of the smallest names
+  const READABLE = 11; // pixels of the smallest names in boxes; below, nodes are dots and labels.js writes names
+  const DOT = 9; // pixels
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${FONT}px system-ui, sans-serif`;
 
@@ -20,36 +21,51 @@
   function sizeOf(label) {
     const lines = label.split("\n");
     const width = Math.max(...lines.map((line) => pen.measureText(line).width));
-    return { width: Math.max(width + 18, 34), height: lines.length * FONT * 1.25 + 10 };
+    return { width: Math.max(width + 14, 34), height: lines.length * FONT * 1.25 + 8 };
   }
 
   const labels = nodes.map(broken);
   const sizes = labels.map(sizeOf);
   const container = document.querySelector("#drawing");
-  let named = true;
+  let detail = 1; // the zoom that the style is made for
   const cy = cytoscape({ container, style: style(), minZoom: 0.02, maxZoom: 4, autounselectify: true, boxSelectionEnabled: false });
+
+  const named = () => FONT * detail >= READABLE;
 
   function style() {
     const [text, box, line, mark, back, group, soft] = ["text", "box", "line", "mark", "back", "group", "rule"].map(color);
-    const states = [["added", [1, 0], 4], ["missing", [7, 4], 2.5], ["reversed", [2, 3], 4], ["undecided", [9, 3, 2, 3], 2.5]];
+    const px = (pixels) => pixels / Math.min(detail, 1);
+    const boxes = { shape: "round-rectangle", width: "data(width)", height: "data(height)", "text-opacity": 1 };
+    const dots = { shape: "ellipse", width: DOT / detail, height: DOT / detail, "text-opacity": 0 };
+    const far = { opacity: 0.1 };
     return [
-      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "line-height": 1.2, "font-size": FONT, "text-opacity": named ? 1 : 0, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
-      { selector: "node.group", style: { "background-color": group, "border-color": soft, "border-width": 1, "z-compound-depth": "bottom" } },
-      { selector: "node.closed", style: { "background-color": box, "border-width": 3, "border-style": "double", "border-color": line } },
-      { selector: "edge", style: { width: "data(width)", "line-color": line, "target-arrow-color": line, "source-arrow-color": line, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "arrow-scale": 0.9, "curve-style": "bezier", opacity: 0.85 } },
-      { selector: "edge.bent", style: { "curve-style": "round-segments", "segment-weights": "data(weights)", "segment-distances": "data(distances)", "segment-radii": 14, "edge-distances": "node-position" } },
-      { selector: "edge.across", style: { "curve-style": "straight", opacity: 0.4 } },
-      { selector: "edge.counted", style: { label: "data(count)", "font-size": 12, "min-zoomed-font-size": 9, color: text, "text-background-color": back, "text-background-opacity": 1, "text-background-padding": 3, "text-background-shape": "round-rectangle", opacity: 1, "line-opacity": 0.6 } },
-      ...states.map(([name, dashes, width]) => ({ selector: `edge.${name}`, style: { "line-color": color(name), "target-arrow-color": color(name), "source-arrow-color": color(name), "line-style": dashes[1] ? "dashed" : "solid", "line-dash-pattern": dashes, width, opacity: 1 } })),
-      { selector: "edge.across[state]", style: { width: 1.5, opacity: 0.7 } },
-      { selector: ".far", style: { opacity: 0.12 } },
-      { selector: "node.near", style: { "border-color": mark, "border-width": 2 } },
+      { selector: "node", style: { ...(FONT * detail >= READABLE ? boxes : dots), label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "line-height": 1.2, "font-size": FONT, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": px(1) } },
+      { selector: "node.group", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": group, "border-color": soft, "border-width": 1, "z-compound-depth": "bottom" } },
+      { selector: "node.closed", style: { "border-width": px(3), "border-style": "double" } },
+      ...marks.styles(detail),
+      { selector: "edge.straight", style: { "curve-style": "straight" } },
+      { selector: "edge.bent", style: { "curve-style": "unbundled-bezier", "control-point-weights": "data(weights)", "control-point-distances": "data(distances)", "edge-distances": "node-position" } },
+      { selector: "edge.inner", style: { "edge-distances": "endpoints", "source-endpoint": "data(start)", "target-endpoint": "data(end)", "target-distance-from-node": "data(back)" } },
+      { selector: "edge.side", style: { opacity: 0.4 } },
+      { selector: "edge.counted", style: { label: "data(count)", "font-size": px(12), color: text, "text-background-color": back, "text-background-opacity": 1, "text-background-padding": px(3), "text-background-shape": "round-rectangle" } },
+      { selector: ".far", style: far },
+      { selector: "node.near", style: { "border-color": mark, "border-width": px(2) } },
       { selector: "edge.near", style: { opacity: 1, "z-index": 9 } },
-      { selector: "edge.near[!state]", style: { "line-color": mark, "target-arrow-color": mark, "source-arrow-color": mark } },
-      { selector: "node.chosen", style: { "border-color": mark, "border-width": 4 } },
+      { selector: "edge.near[!state]", style: marks.colored(mark) },
+      { selector: "node.chosen", style: { "border-color": mark, "border-width": px(4) } },
+      { selector: "edge.chosen", style: { opacity: 1, "z-index": 9, "underlay-color": mark, "underlay-opacity": 0.3, "underlay-padding": px(5) } },
       { selector: ":active", style: { "overlay-opacity": 0.08 } },
     ];
   }
+
+  // Sizes that follow the zoom change in steps, so that moving stays quick.
+  function adapt(zoom, always = false) {
+    const stays = FONT * zoom >= READABLE === named() && Math.abs(Math.log(zoom / detail)) < 0.2;
+    if (stays && !always) return;
+    detail = zoom;
+    cy.style().fromJson(style()).update();
+  }
+  cy.on("zoom", () => adapt(cy.zoom()));
 
   // Bends in the coordinates of cytoscape: along the line between the ends, and beside it.
   function segments(points, [ax, ay], [bx, by]) {
@@ -65,46 +81,109 @@
     return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], ...sizes[node] }, position: { x: place[0], y: place[1] } };
   }
 
-  function edgeElement(edge, places, bends, across) {
+  const dense = edges.length > Math.max(40, 2 * nodes.length);
+  const rank = new Map([...edges].sort((a, b) => (Report.size(a) ?? 0) - (Report.size(b) ?? 0)).map((edge, i, { length }) => [edge, (i + 1) / length]));
+
+  // Weak edges of dense networks fade; their arrowheads stay.
+  const strengthFade = (edge) => (dense ? 0.2 + 0.75 * rank.get(edge) ** 3 : 0.9);
+
+  function edgeElement(edge, places, bends, classes = [], fade = strengthFade(edge)) {
     const own = edge.state && state.compared && edge.state !== "same" ? edge.state : "";
     // In a comparison, widths tell the differences.
     const strength = state.compared ? null : Report.size(edge);
+    const { head, tail, fill } = marks.of(edge);
     const data = {
-      id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head: edge.directed ? "triangle" : "none", tail: "none",
+      id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head, tail, fill, mark: edge.mark,
+      fade,
       width: strength === null ? 1.4 : 0.8 + (3.2 * strength) / Report.largest, ...(own && { state: own }),
     };
-    const classes = [own, across ? "across" : ""];
     const points = bends ?? [];
-    if (points.length > 1) {
-      Object.assign(data, segments(points, places.get(edge.from), places.get(edge.to)));
-      classes.push("bent");
-    }
-    return { group: "edges", data, classes: classes.filter(Boolean).join(" ") };
+    if (points.length) Object.assign(data, segments(points, places.get(edge.from), places.get(edge.to)));
+    return { group: "edges", data, classes: [own, points.length ? "bent" : "straight", ...classes].filter(Boolean).join(" ") };
   }
 
   const MARGIN = 24;
-  let bends = []; // points of the edges in the drawing, to fit it
+  const CLOSEST = 1.5; // zoom of small drawings
   const aspect = () => Math.max(0.4, Math.min(2.5, container.clientWidth / Math.max(container.clientHeight, 1)));
   const links = (own) => own.map((edge) => ({ from: edge.from, to: edge.to, weight: edge.state === "missing" ? 0 : 1 }));
+  const size = (id) => sizes[id];
+
+  function shownEdges(ids) {
+    const shown = new Set(ids);
+    return edges.filter((edge) => Report.visible(edge) && shown.has(edge.from) && shown.has(edge.to));
+  }
+
+  function drawn(elements, bends = []) {
+    return { elements, view: viewOf(elements.filter(({ group }) => group === "nodes").map(({ data, position }) => ({ ...data, ...position })), bends) };
+  }
+
+  // The bends that a smooth curve needs. One is where dagre crosses a layer: a straight line does as well.
+  function smooth(points) {
+    if (points.length < 2) return [];
+    const [[ax, ay], [bx, by]] = [points[0], points.at(-1)];
+    return points.filter(([x, y], i) => i === 0 || i === points.length - 1 || Math.abs((x - ax) * (by - ay) - (y - ay) * (bx - ax)) > 20 * Math.hypot(bx - ax, by - ay));
+  }
 
   function flatElements(ids) {
-    const shown = new Set(ids);
-    const own = edges.filter((edge) => Report.visible(edge) && shown.has(edge.from) && shown.has(edge.to));
-    let box = layout.flat(ids, links(own), (id) => sizes[id], aspect());
-    const limit = (container.clientWidth - 2 * MARGIN) * (FONT / READABLE);
-    if (state.mode === "near" && box.width > limit) box = layout.folded(box, (id) => sizes[id], limit);
-    bends = [...box.bends.values()].flat();
-    return [
+    const own = shownEdges(ids);
+    const room = (pixels) => (pixels - 2 * MARGIN) / CLOSEST;
+    const box = layout.stretched(layout.flat(ids, links(own), size, aspect()), size, room(container.clientWidth), room(container.clientHeight));
+    const bends = new Map([...box.bends].map(([key, points]) => [key, smooth(points)]));
+    return drawn([
       ...ids.map((id) => nodeElement(id, box.places.get(id))),
-      ...own.map((edge) => edgeElement(edge, box.places, box.bends.get(`${edge.from} ${edge.to}`), false)),
-    ];
+      ...own.map((edge) => edgeElement(edge, box.places, bends.get(`${edge.from} ${edge.to}`))),
+    ], [...bends.values()].flat());
+  }
+
+  // Edges inside of a ring of names. Arrowheads at one name are staggered, so that none covers another.
+  function ringElements(ids) {
+    const own = shownEdges(ids);
+    const box = layout.ring(ids, links(own), size, aspect());
+    // Edges start and end at the inner side of names, and bow towards the centre.
+    const ends = new Map([...box.places].map(([id, [x, y]]) => [id, [x - (box.sides.get(id) * sizes[id].width) / 2, y]]));
+    const end = (node) => `${-50 * box.sides.get(node)}% 0%`;
+    const bow = ({ from, to }) => {
+      const [[ax, ay], [bx, by]] = [ends.get(from), ends.get(to)];
+      return [[((ax + bx) / 2) * (box.sides.get(from) === box.sides.get(to) ? 0.35 : 0.9), ((ay + by) / 2) * 0.9]];
+    };
+    const back = new Map();
+    for (const id of ids) own.filter((edge) => edge.to === id).sort((a, b) => bow(a)[0][1] - bow(b)[0][1]).forEach((edge, i) => back.set(edge, 2 + 12 * (i % 3)));
+    const inner = own.map((edge) => edgeElement(edge, ends, bow(edge), ["inner"]));
+    inner.forEach(({ data }, i) => Object.assign(data, { start: end(own[i].from), end: end(own[i].to), back: back.get(own[i]) }));
+    return drawn([...ids.map((id) => nodeElement(id, box.places.get(id))), ...inner]);
+  }
+
+  // A variable between its parents and its children; edges among those are drawn as faint arcs.
+  function aroundElements(centre) {
+    const ids = [...Report.near(centre, state.radius)].filter((id) => id !== centre);
+    const own = shownEdges([centre, ...ids]);
+    const touches = (edge) => edge.from === centre || edge.to === centre;
+    const link = new Map(own.filter(touches).map((edge) => [Report.other(edge, centre), edge]));
+    const parts = { above: [], beside: [], below: [] };
+    for (const id of ids) {
+      const edge = link.get(id);
+      if (!edge || (edge.mark !== "open" && edge.to === centre)) parts.above.push(id);
+      else if (edge.mark === "open") parts.beside.push(id);
+      else parts.below.push(id);
+    }
+    const [wide, high] = [container.clientWidth, container.clientHeight].map((pixels) => (pixels - 2 * MARGIN) * (FONT / READABLE));
+    const box = layout.around(centre, parts, size, wide, high);
+    const arc = (edge) => {
+      const [[ax, ay], [bx, by]] = [box.places.get(edge.from), box.places.get(edge.to)];
+      const high = Math.min(60, 14 + Math.hypot(bx - ax, by - ay) / 8) * (ay + by > 0 ? 1 : -1);
+      return [[(ax + bx) / 2, (ay + by) / 2 + high]];
+    };
+    return drawn([
+      ...[centre, ...ids].map((id) => nodeElement(id, box.places.get(id))),
+      ...own.map((edge) => (touches(edge) ? edgeElement(edge, box.places, null, [], 0.9) : edgeElement(edge, box.places, arc(edge), link.has(edge.from) && link.has(edge.to) ? ["side"] : []))),
+    ]);
   }
 
   // The box behind the nodes of an open group. A parent in the sense of cytoscape.js would be slow.
   function frame(group, inner) {
-    const [left, right] = [Math.min(...inner.map(([x, , size]) => x - size.width / 2)), Math.max(...inner.map(([x, , size]) => x + size.width / 2))];
-    const [top, bottom] = [Math.min(...inner.map(([, y, size]) => y - size.height / 2)), Math.max(...inner.map(([, y, size]) => y + size.height / 2))];
-    const data = { id: `g${group}`, groupNumber: group, label: "", width: right - left + 24, height: bottom - top + 24 };
+    const [left, right] = [Math.min(...inner.map(([x, , own]) => x - own.width / 2)), Math.max(...inner.map(([x, , own]) => x + own.width / 2))];
+    const [top, bottom] = [Math.min(...inner.map(([, y, own]) => y - own.height / 2)), Math.max(...inner.map(([, y, own]) => y + own.height / 2))];
+    const data = { id: `g${group}`, groupNumber: group, label: "", width: right - left + 16, height: bottom - top + 16 };
     return { group: "nodes", data, position: { x: (left + right) / 2, y: (top + bottom) / 2 }, classes: "group", grabbable: false };
   }
 
@@ -115,11 +194,10 @@
     const boxes = new Map();
     groups.members.forEach((members, group) => {
       const inner = visible.filter((e) => groups.of[e.from] === group && groups.of[e.to] === group);
-      boxes.set(group, open.has(group) ? layout.flat(members, links(inner), (id) => sizes[id], 1.9) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
+      boxes.set(group, open.has(group) ? layout.flat(members, links(inner), size, 1.6) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
     });
     const between = groups.joined((node) => groups.of[node], Report.visible);
     const whole = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
-    bends = [...whole.bends.values()].flat();
     const elements = [];
     groups.members.forEach((members, group) => {
       const id = `g${group}`;
@@ -133,40 +211,59 @@
       }
     });
     const single = visible.filter((e) => typeof place(e.from) === "number" && typeof place(e.to) === "number");
-    elements.push(...single.map((e) => edgeElement(e, whole.places, whole.bends.get(`${e.from} ${e.to}`), groups.of[e.from] !== groups.of[e.to])));
+    elements.push(...single.map((e) => edgeElement(e, whole.places, smooth(whole.bends.get(`${e.from} ${e.to}`) ?? []))));
     const id = (end) => (typeof end === "number" ? `n${end}` : end);
     const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
-    elements.push(...merged.map(({ from, to, edges: own, both }) => ({
+    elements.push(...merged.map(({ from, to, edges: own, heads }) => ({
       group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: "triangle", tail: both ? "triangle" : "none", width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own) },
-      classes: "counted",
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own) },
+      classes: "counted straight",
     })));
-    return elements;
+    return drawn(elements, [...whole.bends.values()].flat());
   }
 
+  const everything = [...nodes.keys()];
+  const zoomOf = ({ view }) => view?.zoom ?? 0;
+  const readable = (made) => zoomOf(made) * FONT >= READABLE;
+
+  // The whole network in layers if its names can be read then; on a ring if it is dense; else in communities.
+  function wholeElements() {
+    if (nodes.length <= 64 && edges.length > 2 * nodes.length) {
+      const ring = ringElements(everything);
+      if (readable(ring)) return ring;
+    }
+    const flat = nodes.length <= 150 ? flatElements(everything) : null;
+    if (nodes.length <= 12 || (flat && readable(flat))) return flat;
+    const parts = groupElements(new Set(groups.members.keys()));
+    return flat && zoomOf(flat) > zoomOf(parts) ? flat : parts;
+  }
+
+  let fitted = null;
   function draw() {
     if (state.view !== "network") return;
-    let elements;
-    if (state.mode === "near" && state.chosen !== null) elements = flatElements([...Report.near(state.chosen, state.radius)].sort((a, b) => a - b));
-    else if (state.mode === "groups") elements = groupElements(groups.expanded);
-    else if (Report.large) elements = groupElements(new Set(groups.members.keys()));
-    else elements = flatElements([...nodes.keys()]);
+    cy.resize();
+    const near = state.mode === "near" && state.chosen !== null;
+    let made;
+    if (near && state.radius <= 1) made = aroundElements(state.chosen);
+    else if (near) made = flatElements([...Report.near(state.chosen, state.radius)].sort((a, b) => a - b));
+    else if (state.mode === "groups") made = groupElements(groups.expanded);
+    else made = wholeElements();
+    fitted = made.view;
     cy.elements().remove();
-    // Whether names fit is known before there are elements, so that their style is computed once.
-    const view = viewOf(elements.filter(({ group }) => group === "nodes").map(({ data, position }) => ({ ...data, ...position })));
-    if (view) name(FONT * view.zoom >= READABLE);
-    cy.add(elements);
-    if (view) cy.viewport(view);
+    // The zoom is known before there are elements, so that their style is computed once.
+    if (fitted) adapt(fitted.zoom, true);
+    cy.add(made.elements);
+    if (fitted) cy.viewport(fitted);
     highlight();
   }
 
   // Show everything; a neighbourhood with names that can be read, around its centre if it is large.
   function fit() {
-    const view = viewOf(cy.nodes().map((node) => ({ ...node.data(), ...node.position() })));
+    const view = viewOf(cy.nodes().map((node) => ({ ...node.data(), ...node.position() })), []);
     if (view) cy.viewport(view);
   }
 
-  function viewOf(boxes) {
+  function viewOf(boxes, bends) {
     cy.resize();
     const [xs, ys] = [bends.map(([x]) => x), bends.map(([, y]) => y)];
     for (const { x, y, width, height } of boxes) {
@@ -176,7 +273,7 @@
     if (!xs.length) return null;
     const [left, right, top, bottom] = [xs.reduce((a, b) => Math.min(a, b)), xs.reduce((a, b) => Math.max(a, b)), ys.reduce((a, b) => Math.min(a, b)), ys.reduce((a, b) => Math.max(a, b))];
     const [width, height] = [cy.width(), cy.height()];
-    let zoom = Math.min(1.3, (width - 2 * MARGIN) / (right - left), (height - 2 * MARGIN) / (bottom - top));
+    let zoom = Math.min(CLOSEST, (width - 2 * MARGIN) / (right - left), (height - 2 * MARGIN) / (bottom - top));
     let centre = { x: (left + right) / 2, y: (top + bottom) / 2 };
     if (state.mode === "near" && state.chosen !== null && zoom < READABLE / FONT) {
       zoom = READABLE / FONT;
@@ -185,26 +282,31 @@
     return { zoom, pan: { x: width / 2 - zoom * centre.x, y: height / 2 - zoom * centre.y } };
   }
 
+  function focus(own) {
+    const close = own.closedNeighborhood();
+    close.difference(own).addClass("near");
+    cy.elements().difference(close).not(".group").addClass("far");
+  }
+
   function highlight() {
     cy.batch(() => {
       cy.elements().removeClass("near far chosen");
-      if (state.chosen === null) return;
-      const own = cy.$id(`n${state.chosen}`);
-      if (own.empty()) return;
+      if (state.edge !== null) return cy.$id(`e${state.edge}`).addClass("chosen");
+      const own = state.chosen === null ? cy.collection() : cy.$id(`n${state.chosen}`);
+      if (own.empty()) return undefined;
       own.addClass("chosen");
-      const close = own.closedNeighborhood();
-      close.difference(own).addClass("near");
-      if (state.mode !== "near") cy.elements().difference(close).not(".group").addClass("far");
+      return state.mode === "near" ? undefined : focus(own);
     });
   }
 
   cy.on("tap", (event) => {
-    if (event.target === cy) return Report.change({ chosen: null });
-    const { node, groupNumber } = event.target.data();
-    if (node !== undefined) return Report.change({ chosen: node === state.chosen ? null : node });
+    if (event.target === cy) return Report.change({ chosen: null, edge: null, ...(state.mode === "near" && { chosen: state.chosen }) });
+    const { node, edge, groupNumber } = event.target.data();
+    if (node !== undefined) return Report.change({ chosen: node === state.chosen && state.mode !== "near" ? null : node, edge: null });
+    if (edge !== undefined) return Report.change({ edge });
     if (groupNumber === undefined) return undefined;
     const { expanded } = groups;
-    if (state.mode !== "groups") return Report.change({ chosen: null });
+    if (state.mode !== "groups") return Report.change({ chosen: null, edge: null });
     if (!expanded.delete(groupNumber)) expanded.add(groupNumber);
     return draw();
   });
@@ -219,10 +321,8 @@
     else if (own) text = `${Report.counted(own, "edge")}${differ ? `, different from the reference: ${differ}` : ""}`;
     tip.textContent = text;
     tip.hidden = !text;
-    if (node !== undefined && state.chosen === null) {
-      event.target.addClass("near");
-      event.target.connectedEdges().addClass("near");
-    }
+    if (edge !== undefined) event.target.addClass("near");
+    if (node !== undefined && node !== state.chosen && (state.chosen === null || state.mode === "near")) cy.batch(() => focus(event.target));
   });
   cy.on("mousemove", (event) => {
     const { x, y } = event.renderedPosition;
@@ -231,7 +331,7 @@
   });
   cy.on("mouseout", "node, edge", () => {
     tip.hidden = true;
-    if (state.chosen === null) cy.elements(".near").removeClass("near");
+    highlight();
   });
 
   function zoom(factor) {
@@ -240,22 +340,22 @@
   }
 
   function restyle() {
-    cy.style().fromJson(style()).update();
+    adapt(detail, true);
     draw();
   }
 
   Report.listen((what) => {
     if ("mode" in what || "radius" in what || "least" in what || "compared" in what || ("view" in what && what.view === "network")) draw();
     else if ("chosen" in what && state.mode === "near" && state.chosen !== null) draw();
-    else if ("chosen" in what) highlight();
+    else if ("chosen" in what || "edge" in what) highlight();
   });
 
-  // Whether boxes have their names in them; labels.js shows names where boxes are small.
-  function name(wanted) {
-    if (named === wanted) return;
-    named = wanted;
-    cy.style().fromJson(style()).update();
+  // Another drawing fits another shape of the screen better, unless someone has moved this one.
+  function resize() {
+    const { zoom: level } = fitted ?? {};
+    if (level !== undefined && Math.abs(level - cy.zoom()) < 1e-9) draw();
+    else fit();
   }
 
-  Object.assign(Report.network, { cy, draw, fit, zoom, restyle, name, font: FONT, readable: READABLE });
+  Object.assign(Report.network, { cy, draw, fit, zoom, resize, restyle, adapt, named, font: FONT, readable: READABLE });
 })();
