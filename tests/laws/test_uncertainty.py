@@ -137,6 +137,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "cpdags",
         "effective_size",
         "plot",
+        "report",
         "save",
         "load",
     },

@@ -11,14 +11,14 @@ from isthmus.cli.described import summary
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.learn import search_sentence
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import write_outputs
+from isthmus.cli.outputs import write_outputs, write_report
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import missing_names, table_search_from
 from isthmus.cli.tables import opened
 
-FORMATS = (".csv", *GRAPHS)
+FORMATS = (".html", ".csv", *GRAPHS)
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -72,7 +72,9 @@ def run(options: argparse.Namespace) -> ExitCode:
 
 
 def _write(ensemble: ist.Ensemble, path: Path) -> None:
-    if path.suffix.lower() == ".csv":
+    if path.suffix.lower() == ".html":
+        write_report(ensemble, path)
+    elif path.suffix.lower() == ".csv":
         write_edges(ensemble.nodes, ensemble.edge_probabilities(), path, "share")
     else:
         write_graph(ensemble.averaged_graph(), path)

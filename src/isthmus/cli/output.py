@@ -7,6 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from isthmus.cli.streams import harmless, prints_unicode
@@ -28,6 +29,7 @@ class Output:
     def __init__(self, *, as_json: bool = False, command_line: str = "") -> None:
         self.as_json = as_json
         self.command_line = command_line
+        self.table: str | None = None
         self.facts: dict[str, Any] = {}
         self.notes: list[str] = []
 
@@ -81,9 +83,14 @@ def begin(arguments: Sequence[str]) -> Output:
     return _current
 
 
-def command_line() -> str:
-    """Return the command as it was typed, for reports."""
-    return _current.command_line
+def name_table(file: str) -> None:
+    """Remember which table a command reads, for reports."""
+    _current.table = without_secret(file) if "://" in file else Path(file).name
+
+
+def about_run() -> dict[str, str | None]:
+    """Return what reports say about the run: the table and the command as it was typed."""
+    return {"table": _current.table, "command": _current.command_line}
 
 
 def say(text: str) -> None:

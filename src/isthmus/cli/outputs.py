@@ -7,12 +7,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
-from isthmus.cli.output import command_line, give, say
+from isthmus.cli.exit_codes import ExitCode, code_of, in_options, sentence_of
+from isthmus.cli.output import about_run, give, say
 from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.write_table import check_place
 
@@ -114,6 +115,12 @@ def write_outputs(
     return code
 
 
+def write_report(result: Any, path: Path) -> None:
+    """Write the report of a solution, a posterior or an ensemble, in the words of this command."""
+    notes = tuple(in_options(note) for note in result.notes)
+    replace(result, notes=notes).report(path, **about_run())
+
+
 def _picture(solution: ist.Solution, path: Path) -> None:
     # The new axes belong to a figure, not to a subfigure.
     figure: Any = solution.plot().figure
@@ -139,7 +146,7 @@ def _discrete(solution: ist.Solution) -> ist.models.DiscreteNetwork:
 
 
 WRITERS: dict[str, Writer] = {
-    ".html": lambda s, path: s.report(path, command=command_line()),
+    ".html": write_report,
     ".isthmus": lambda s, path: s.save(path),
     ".bif": lambda s, path: s.save_bif(path),
     ".bifxml": lambda s, path: ist.io.write_xmlbif(_discrete(s), path),

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import isthmus as ist
 from isthmus.cli.described import summary
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.output import command_line, give, say
-from isthmus.cli.outputs import write_outputs
+from isthmus.cli.output import give, say
+from isthmus.cli.outputs import write_outputs, write_report
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _write(posterior: ist.Posterior, path: Path) -> None:
     ending = path.suffix.lower()
     if ending == ".html":
-        posterior.report(path, command=command_line())
+        write_report(posterior, path)
     elif ending == ".npz":
         posterior.save(path)
     elif ending == ".csv":

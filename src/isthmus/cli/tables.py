@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import isthmus as ist
+from isthmus.cli.output import name_table
 from isthmus.cli.parsing import at_least, one_of
 from isthmus.cli.strategies import StrategyOption, missing_from, missing_names
 from isthmus.errors import SchemaError
@@ -108,6 +109,7 @@ def add_knowledge_options(command: argparse.ArgumentParser) -> None:
 
 def opened(options: argparse.Namespace) -> TableFile:
     """Open the table that the options describe."""
+    name_table(options.file)
     given = TextFormat(
         separator={"tab": "\t", "\\t": "\t"}.get(options.separator, options.separator),
         decimal=options.decimal,

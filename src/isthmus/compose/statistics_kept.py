@@ -97,6 +97,11 @@ class LearnedStatistics:
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
 
+    @property
+    def rows(self) -> int:
+        """Number of rows of the data."""
+        return self.statistics.n
+
     @cached_property
     def local(self) -> LocalScore | None:
         """The local score of the statistics, if there is a score."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
@@ -272,11 +273,8 @@ class Ensemble:
         threshold
             Between 0 and 1; by default estimated from the shares, see `threshold`.
         """
-        limit = self.threshold() if threshold is None else _checked(threshold)
-        either, edges = self.adjacency_probabilities(), self.edge_probabilities()
-        # Both directions of an edge are ranked, so that one of them is always possible.
-        clear = np.where(either > limit, (2.0 + edges - edges.T) / 4.0, 0.0)
-        return dag_above(self.nodes, clear, 0.0)
+        limit = self.threshold() if threshold is None else threshold
+        return averaged_dag(self.nodes, self.edge_probabilities(), limit)
 
     @cached_property
     def cpdags(self) -> tuple[CPDAG, ...]:
@@ -315,6 +313,43 @@ class Ensemble:
 
         shares = self.edge_probabilities()
         return plot_edge_probabilities(self.nodes, shares, ax=ax, label="share of graphs")
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "Stability of a network",
+        threshold: float | None = None,
+        reference: DAG | None = None,
+        table: str | None = None,
+        command: str | None = None,
+    ) -> None:
+        """Write an HTML report with the interactive network and the shares of its edges.
+
+        Parameters
+        ----------
+        path
+            File to write. The page is self-contained: it opens offline and loads nothing.
+        title
+            Title of the page.
+        threshold
+            Pairs that are adjacent in a larger share of the graphs are drawn at first; by default
+            estimated from the shares, see `threshold`.
+        reference
+            A graph to compare the drawn edges with.
+        table
+            Name of the table, such as its file, to be shown beside the title.
+        command
+            The command line that computed the ensemble, to be shown in the page.
+        """
+        from isthmus.report import render
+        from isthmus.results.ensemble_report import ensemble_page
+
+        limit = self.threshold() if threshold is None else threshold
+        page = ensemble_page(
+            self, self.averaged_graph(limit), title, limit, reference, table, command
+        )
+        Path(path).write_text(render(page), encoding="utf-8")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the ensemble to a file (see the reference on the file format)."""
@@ -391,6 +426,14 @@ def _checked(threshold: float) -> float:
     if not (isinstance(threshold, Real) and 0.0 <= threshold <= 1.0):
         raise ArgumentError(f"threshold must be between 0 and 1; {threshold!r} was given.")
     return threshold
+
+
+def averaged_dag(nodes: Sequence[str], edges: NDArray[np.float64], threshold: float) -> DAG:
+    """Return the graph of all pairs whose edges have a total weight above a threshold."""
+    either = np.minimum(edges + edges.T, 1.0)
+    # Both directions of an edge are ranked, so that one of them is always possible.
+    clear = np.where(either > _checked(threshold), (2.0 + edges - edges.T) / 4.0, 0.0)
+    return dag_above(nodes, clear, 0.0)
 
 
 def dag_above(nodes: Sequence[str], probabilities: NDArray[np.float64], threshold: float) -> DAG:

@@ -29,7 +29,7 @@ from isthmus.results.draws import (
     check_positions,
     check_probabilities,
 )
-from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above
+from isthmus.results.ensemble import AnyFeature, Ensemble, averaged_dag, dag_above
 from isthmus.results.features import edge, path, positions
 from isthmus.results.provenance import Provenance
 from isthmus.results.status import Status
@@ -396,6 +396,7 @@ class Posterior:
         title: str = "Posterior over networks",
         threshold: float = 0.5,
         reference: DAG | None = None,
+        table: str | None = None,
         command: str | None = None,
     ) -> None:
         """Write an HTML report with the interactive network, probabilities, and the data released.
@@ -407,16 +408,19 @@ class Posterior:
         title
             Title of the page.
         threshold
-            Edges with a probability above this are drawn at first.
+            Pairs that are adjacent with a larger probability are drawn at first.
         reference
             A graph to compare the drawn edges with.
+        table
+            Name of the table, such as its file, to be shown beside the title.
         command
             The command line that computed the posterior, to be shown in the page.
         """
         from isthmus.report import render
-        from isthmus.results.posterior_report import posterior_page
+        from isthmus.results.ensemble_report import posterior_page
 
-        page = posterior_page(self, title, threshold, reference, command)
+        graph = averaged_dag(self.nodes, self.edge_probabilities(), threshold)
+        page = posterior_page(self, graph, title, threshold, reference, table, command)
         Path(path).write_text(render(page), encoding="utf-8")
 
     def save(self, path: str | PathLike[str]) -> None:

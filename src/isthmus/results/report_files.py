@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import date
 
 from isthmus.errors import IsthmusError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.io import to_bif, to_json
 from isthmus.models import DiscreteNetwork, Network
+from isthmus.plurals import counted
 from isthmus.report import RunAgain
 from isthmus.results.provenance import Provenance
 from isthmus.results.status import Status
+
+
+def header_facts(table: str | None, rows: int | None = None) -> tuple[str, ...]:
+    """Return what stands beside the title: name of the table, number of rows, and the date."""
+    today = date.today()
+    size = None if rows is None else counted(rows, "row")
+    return tuple(fact for fact in (table, size, f"{today.day} {today:%B %Y}") if fact)
 
 
 def run_again(provenance: Provenance, status: Status | None, command: str | None) -> RunAgain:

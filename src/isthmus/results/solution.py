@@ -27,12 +27,19 @@ from isthmus.results.status import Sense, Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from isthmus.results.ensemble import Ensemble
+    from isthmus.results.posterior import Posterior
+
 
 class StatisticsKept(Protocol):
     """What a solution keeps of the data it was learned from: statistics, and where the rows are.
 
     Copies and files have the statistics only.
     """
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the data."""
 
     @property
     def fit_caveat(self) -> str | None:
@@ -307,6 +314,8 @@ class Solution:
         *,
         title: str = "Learned network",
         reference: DAG | CPDAG | PDAG | None = None,
+        certainty: Ensemble | Posterior | None = None,
+        table: str | None = None,
         command: str | None = None,
     ) -> None:
         """Write an HTML report with the interactive network, its parameters, and the data released.
@@ -319,19 +328,31 @@ class Solution:
             Title of the page.
         reference
             A graph to compare with: edges that are added, missing or reversed are marked.
+        certainty
+            The result of `isthmus.bootstrap` or `isthmus.sample` on the same data: edges then show
+            their shares of the replicates, or their probabilities.
+        table
+            Name of the table, such as its file, to be shown beside the title.
         command
             The command line that computed the solution, to be shown in the page.
         """
         from isthmus.plots.svg import svg_graph
         from isthmus.report import build_page, render
-        from isthmus.results.report_files import run_again, write_exports
+        from isthmus.results.certainty import PROBABILITIES, SHARES, certainty_of
+        from isthmus.results.ensemble import Ensemble
+        from isthmus.results.report_files import header_facts, run_again, write_exports
 
+        rows = None if self.statistics_kept is None else self.statistics_kept.rows
+        measures = SHARES if isinstance(certainty, Ensemble) else PROBABILITIES
+        sure = None if certainty is None else certainty_of(certainty, self.dag, measures)
         page = build_page(
             self,
             title=title,
             draw=lambda graph, strengths: svg_graph(graph, strengths=strengths or None),
             export=write_exports,
             reference=reference,
+            certainty=sure,
+            facts=header_facts(table, rows),
             run_again=run_again(self.provenance, self.status, command),
         )
         Path(path).write_text(render(page), encoding="utf-8")

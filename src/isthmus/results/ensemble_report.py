@@ -1,4 +1,4 @@
-"""Content of the report of a posterior."""
+"""Content of the reports of a bootstrap and of a posterior."""
 
 from __future__ import annotations
 
@@ -10,38 +10,26 @@ from numpy.typing import NDArray
 from isthmus.errors import IsthmusError
 from isthmus.graphs import DAG
 from isthmus.plots.svg import svg_graph
-from isthmus.report import EdgeRow, Measure, Page, compare
+from isthmus.report import Measure, Page, RunAgain, compare
 from isthmus.report.diagnostics import search_diagnostics
+from isthmus.results.certainty import PROBABILITIES, SHARES, edge_rows
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.provenance import Provenance
-from isthmus.results.report_files import run_again, write_exports
+from isthmus.results.report_files import header_facts, run_again, write_exports
 from isthmus.results.status import Status
 
-_SHOWN = 0.05
-"""Edges with a lower probability are not listed in a report."""
-_DETERMINED = 0.95
-"""Probability of a direction, if there is an edge, from which on it is called determined."""
 _NO_PARAMETERS = (
-    "A posterior has many graphs, each with parameters of its own. To get the parameters of one of "
+    "There are many graphs here, each with parameters of its own. To get the parameters of one of "
     "them, fit it to the data."
 )
-_MEASURES = (
-    Measure(
-        "probability",
-        "Probability: of the edge with this direction. The column direction has the probability of "
-        "the direction if there is an edge, and calls it determined from "
-        f"{_DETERMINED:.2f} on.",
-    ),
-    Measure("opposite", "Opposite: probability of the edge the other way round."),
-    Measure(
-        "path", "Path: probability of any directed path from the first variable to the second."
-    ),
+_PATH = Measure(
+    "path", "Path: probability of any directed path from the first variable to the second."
 )
 
 
-class ReportablePosterior(Protocol):
-    """Interface of a posterior for a report. Its ``str`` is the summary, one sentence per line."""
+class ReportableEnsemble(Protocol):
+    """Interface of weighted graphs for a report. Its ``str`` has a sentence per line."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -49,7 +37,18 @@ class ReportablePosterior(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings; the last lines of ``str(posterior)``."""
+        """How the graphs were made, and warnings; the last lines of its ``str``."""
+
+    @property
+    def disclosure(self) -> Disclosure:
+        """The data that were released."""
+
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Return the share or probability of each edge."""
+
+
+class ReportablePosterior(ReportableEnsemble, Protocol):
+    """Interface of a posterior for a report."""
 
     @property
     def status(self) -> Status:
@@ -58,10 +57,6 @@ class ReportablePosterior(Protocol):
     @property
     def details(self) -> Any:
         """Other results of the sampler."""
-
-    @property
-    def disclosure(self) -> Disclosure:
-        """The data that were released."""
 
     @property
     def provenance(self) -> Provenance:
@@ -79,14 +74,8 @@ class ReportablePosterior(Protocol):
     def independent(self) -> bool:
         """Whether the draws are independent."""
 
-    def edge_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability of each edge."""
-
     def path_probabilities(self) -> NDArray[np.float64]:
         """Return the probability of each directed path."""
-
-    def median_graph(self, threshold: float = 0.5) -> DAG:
-        """Return the graph of the probable edges."""
 
     def agreement(self) -> ChainAgreement:
         """Compare the chains."""
@@ -98,54 +87,94 @@ class ReportablePosterior(Protocol):
         """Compute effective sample sizes."""
 
 
-def posterior_page(
-    posterior: ReportablePosterior,
+def ensemble_page(
+    ensemble: ReportableEnsemble,
+    graph: DAG,
     title: str,
     threshold: float,
     reference: DAG | None,
+    table: str | None,
+    command: str | None,
+) -> Page:
+    """Return the content of the report of a bootstrap, or of other weighted graphs."""
+    first = len(ensemble.notes) and ensemble.notes[0].startswith("Score ")
+    return _page(
+        ensemble,
+        graph,
+        measures=SHARES,
+        matrices=(),
+        title=title,
+        threshold=threshold,
+        reference=reference,
+        table=table,
+        again=RunAgain(command=command),
+        notes=ensemble.notes[1:] if first else ensemble.notes,
+    )
+
+
+def posterior_page(
+    posterior: ReportablePosterior,
+    graph: DAG,
+    title: str,
+    threshold: float,
+    reference: DAG | None,
+    table: str | None,
     command: str | None,
 ) -> Page:
     """Return the content of the report of a posterior."""
-    edges, paths = posterior.edge_probabilities(), posterior.path_probabilities()
-    names, graph = posterior.nodes, posterior.median_graph(threshold)
-    strengths = {(a, b): float(edges[graph.index(a), graph.index(b)]) for a, b in graph.edges}
-    summary = str(posterior).splitlines()
-    return Page(
+    return _page(
+        posterior,
+        graph,
+        measures=(*PROBABILITIES, _PATH),
+        matrices=(posterior.path_probabilities(),),
         title=title,
-        nodes=names,
-        summary=tuple(summary[: len(summary) - len(posterior.notes)]),
+        threshold=threshold,
+        reference=reference,
+        table=table,
+        again=run_again(posterior.provenance, posterior.status, command),
         notes=posterior.notes,
-        measures=_MEASURES,
-        edges=tuple(
-            EdgeRow(
-                names[a],
-                names[b],
-                directed=True,
-                values=(float(edges[a, b]), float(edges[b, a]), float(paths[a, b])),
-                in_graph=(names[a], names[b]) in strengths,
-                direction=_direction(float(edges[a, b]), float(edges[b, a])),
-            )
-            for a, b in np.argwhere((edges >= _SHOWN) | (edges > threshold)).tolist()
-        ),
-        network=_NO_PARAMETERS,
-        releases=tuple((r.site, r.what, r.form, r.size) for r in posterior.disclosure.entries),
         diagnostics=(
             *search_diagnostics(None, posterior.status, posterior.details),
             *_chains(posterior),
         ),
-        threshold=threshold,
-        comparison=None if reference is None else compare(graph, reference),
-        run_again=run_again(posterior.provenance, posterior.status, command),
-        exports=write_exports(graph),
-        draw=lambda: svg_graph(graph, strengths=strengths or None),
     )
 
 
-def _direction(probability: float, opposite: float) -> str:
-    """Return whether a direction is determined, and its probability if there is an edge."""
-    share = probability / (probability + opposite)
-    word = "determined" if share >= _DETERMINED else "not determined"
-    return f"{word}: {share:.2f}"
+def _page(
+    ensemble: ReportableEnsemble,
+    graph: DAG,
+    *,
+    measures: tuple[Measure, ...],
+    matrices: tuple[NDArray[np.float64], ...],
+    title: str,
+    threshold: float,
+    reference: DAG | None,
+    table: str | None,
+    again: RunAgain,
+    notes: tuple[str, ...],
+    diagnostics: tuple[tuple[str, str], ...] = (),
+) -> Page:
+    edges = ensemble.edge_probabilities()
+    either = np.minimum(edges + edges.T, 1.0)
+    strengths = {(a, b): float(either[graph.index(a), graph.index(b)]) for a, b in graph.edges}
+    summary = str(ensemble).splitlines()
+    return Page(
+        title=title,
+        nodes=ensemble.nodes,
+        facts=header_facts(table),
+        summary=tuple(summary[: len(summary) - len(notes)]),
+        notes=notes,
+        measures=measures,
+        edges=edge_rows(ensemble.nodes, edges, threshold, matrices),
+        network=_NO_PARAMETERS,
+        releases=tuple((r.site, r.what, r.form, r.size) for r in ensemble.disclosure.entries),
+        diagnostics=diagnostics,
+        threshold=threshold,
+        comparison=None if reference is None else compare(graph, reference),
+        run_again=again,
+        exports=write_exports(graph),
+        draw=lambda: svg_graph(graph, strengths=strengths or None),
+    )
 
 
 def _chains(posterior: ReportablePosterior) -> list[tuple[str, str]]:
