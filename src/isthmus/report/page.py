@@ -79,6 +79,8 @@ class RunAgain:
         Command line; None if it was not used.
     seed
         Random seed; None if there is none.
+    verb
+        The command that computes such a result from a table.
     seconds
         Seconds that the computation took.
     versions
@@ -90,6 +92,20 @@ class RunAgain:
     seed: int | None = None
     seconds: float | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    verb: str = "learn"
+
+    def with_knowledge(self, *, local: bool) -> str | None:
+        """Return the command to which required and forbidden edges can be added, if there is one.
+
+        Parameters
+        ----------
+        local
+            Whether the data are in one place: others agree on knowledge before they begin.
+        """
+        if self.command is None:
+            return f"isthmus {self.verb} TABLE -o report.html" if local else None
+        words = self.command.split(" ", 2)
+        return self.command if words[1:2] == [self.verb] else None
 
 
 @dataclass(frozen=True, eq=False)

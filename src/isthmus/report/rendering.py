@@ -26,6 +26,9 @@ _SCRIPTS = (
     "groups.js",
     "drawing.js",
     "matrix.js",
+    "edit.js",
+    "inference.js",
+    "whatif.js",
     "panel.js",
     "table.js",
     "export.js",
@@ -181,6 +184,8 @@ def _data(page: Page, exports: dict[str, str]) -> dict[str, Any]:
         "compared": page.comparison is not None,
         "states": STATES,
         "exports": exports,
+        "parameters": not isinstance(page.network, str | GPNetwork),
+        "again": page.run_again.with_knowledge(local=not page.releases),
     }
 
 

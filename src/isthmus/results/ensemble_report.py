@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -107,7 +108,7 @@ def ensemble_page(
         threshold=threshold,
         reference=reference,
         table=table,
-        again=RunAgain(command=command),
+        again=RunAgain(command=command, verb="bootstrap"),
         notes=ensemble.notes[1:] if first else ensemble.notes,
     )
 
@@ -131,7 +132,7 @@ def posterior_page(
         threshold=threshold,
         reference=reference,
         table=table,
-        again=run_again(posterior.provenance, posterior.status, command),
+        again=replace(run_again(posterior.provenance, posterior.status, command), verb="sample"),
         notes=posterior.notes,
         diagnostics=(
             *search_diagnostics(None, posterior.status, posterior.details),

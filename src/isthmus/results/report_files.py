@@ -10,7 +10,6 @@ from isthmus.errors import IsthmusError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.io import to_bif, to_json
 from isthmus.models import DiscreteNetwork, Network
-from isthmus.plurals import counted
 from isthmus.report import RunAgain
 from isthmus.results.provenance import Provenance
 from isthmus.results.status import Status
@@ -19,7 +18,7 @@ from isthmus.results.status import Status
 def header_facts(table: str | None, rows: int | None = None) -> tuple[str, ...]:
     """Return what stands beside the title: name of the table, number of rows, and the date."""
     today = date.today()
-    size = None if rows is None else counted(rows, "row")
+    size = None if rows is None else f"{rows:,} {'row' if rows == 1 else 'rows'}"
     return tuple(fact for fact in (table, size, f"{today.day} {today:%B %Y}") if fact)
 
 

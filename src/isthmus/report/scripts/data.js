@@ -91,8 +91,10 @@ const Report = (() => {
 
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+  const fileName = data.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "network";
+
   return {
-    data, nodes, edges, touching, degrees, hub, state, overview, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
+    fileName, data, nodes, edges, touching, degrees, hub, state, overview, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
     large: nodes.length > 60,
     interactive: document.querySelector("#drawing") !== null,
     listen: (listener) => listeners.push(listener),

@@ -2,7 +2,7 @@
 // Downloads, all of them made in the page.
 (() => {
   const { data, color } = Report;
-  const name = data.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "network";
+  const name = Report.fileName;
 
   function save(content, type, extension) {
     const link = document.createElement("a");

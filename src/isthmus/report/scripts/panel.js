@@ -14,8 +14,76 @@
 
   function button(node) {
     const made = element("button", nodes[node], { type: "button", class: "name" });
-    made.addEventListener("click", () => Report.change({ chosen: node }));
+    made.addEventListener("click", () => Report.change({ chosen: node, edge: null }));
     return made;
+  }
+
+  // Buttons that say what the reader knows about an edge.
+  function opinionButtons(edge) {
+    if (!Report.edit.possible) return [];
+    const [a, b] = [edge.from, edge.to];
+    const held = Report.edit.of(a, b);
+    const choice = (text, from, to, kind) => {
+      const pressed = kind === null ? held === null : held?.kind === kind && (kind === "forbid" || held.from === from);
+      const made = element("button", text, { type: "button", "aria-pressed": String(pressed) });
+      made.addEventListener("click", () => Report.edit.set(from, to, kind));
+      return made;
+    };
+    const group = element("div", undefined, { class: "opinions", role: "group", "aria-label": "What you know about this edge" });
+    group.append(
+      choice("Let the data decide", a, b, null),
+      choice("Forbid this edge", a, b, "forbid"),
+      choice(`Require ${nodes[a]} → ${nodes[b]}`, a, b, "require"),
+      choice(`${edge.directed ? "Reverse" : "Require"}: ${nodes[b]} → ${nodes[a]}`, b, a, "require"),
+    );
+    return [element("h3", "What do you know about it?"), group];
+  }
+
+  function showEdge(edge) {
+    const close = element("button", "×", { type: "button", class: "close", "aria-label": "Close" });
+    close.addEventListener("click", () => Report.change({ edge: null }));
+    const title = element("h2");
+    title.append(button(edge.from), ` ${Report.marks.of(edge).sign} `, button(edge.to));
+    const facts = element("ul");
+    data.measures.forEach((name, i) => {
+      if (edge.values[i] === null || edge.values[i] === undefined) return;
+      const item = element("li", name);
+      item.append(element("span", Report.number(edge.values[i])));
+      facts.append(item);
+    });
+    const about = [edge.direction && `Direction ${edge.direction}.`, edge.state && edge.state !== "same" && `Compared with the reference: ${edge.state}.`].filter(Boolean).join(" ");
+    panel.replaceChildren(close, title, element("p", about, { class: "hint" }), facts, ...opinionButtons(edge), ...again());
+  }
+
+  // All opinions so far, and the command that learns with them.
+  function again() {
+    const { edit } = Report;
+    if (!edit.possible || !edit.opinions.size) return [];
+    const list = element("ul");
+    for (const { kind, from, to } of edit.opinions.values()) {
+      const item = element("li", kind === "require" ? `${nodes[from]} → ${nodes[to]} is required` : `no edge between ${nodes[from]} and ${nodes[to]}`);
+      const drop = element("button", "×", { type: "button", class: "close", "aria-label": `Drop what was said about ${nodes[from]} and ${nodes[to]}` });
+      drop.addEventListener("click", () => edit.set(from, to, null));
+      item.append(drop);
+      list.append(item);
+    }
+    const code = element("code", edit.command(), { id: "command" });
+    const pre = element("pre", undefined, { tabindex: 0, "aria-label": "Command" });
+    pre.append(code);
+    const copy = element("button", "Copy the command", { type: "button", id: "copy" });
+    copy.addEventListener("click", async () => {
+      getSelection().selectAllChildren(code);
+      try {
+        await navigator.clipboard.writeText(code.textContent);
+      } catch {
+        document.execCommand("copy");
+      }
+      copy.textContent = "Copied";
+    });
+    const hints = [];
+    if (edit.circular()) hints.push(element("p", "The required edges form a circle, which a network cannot have: change one of them.", { class: "note" }));
+    if (data.again.includes("TABLE")) hints.push(element("p", "Put the name of the file with your table in place of TABLE.", { class: "hint" }));
+    return [element("h3", "Learn again with what you know"), list, element("p", "Type on a command line:", { class: "hint" }), pre, ...hints, copy];
   }
 
   function edgeList(title, own) {
@@ -24,7 +92,9 @@
     for (const edge of own) {
       const item = element("li");
       const values = data.measures.map((name, i) => (edge.values[i] === null || edge.values[i] === undefined ? "" : `${name} ${Report.number(edge.values[i])}`));
-      item.append(button(Report.other(edge, state.chosen)), element("span", [...values, edge.state === "same" ? "" : edge.state].filter(Boolean).join(", ")));
+      const open = element("button", Report.marks.of(edge).sign, { type: "button", class: "name sign", "aria-label": `Edge: ${Report.describe(edge)}` });
+      open.addEventListener("click", () => Report.change({ edge: edge.number }));
+      item.append(open, button(Report.other(edge, state.chosen)), element("span", [...values, edge.state === "same" ? "" : edge.state].filter(Boolean).join(", ")));
       list.append(item);
     }
     return [element("h3", `${title} (${own.length})`), list];
@@ -53,10 +123,11 @@
 
   function show() {
     const { chosen } = state;
+    if (state.edge !== null) return showEdge(Report.edges[state.edge]);
     if (chosen === null) {
       const help = state.mode === "groups" ? [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to open or close it.", { class: "hint" })] : [];
-      panel.replaceChildren(hint, ...help, ...tags("Variables with most edges", hubs));
-      return;
+      panel.replaceChildren(hint, ...help, ...tags("Variables with most edges", hubs), ...again());
+      return undefined;
     }
     const own = touching[chosen].filter((edge) => edge.inGraph || edge.state === "missing" || data.threshold !== null);
     const close = element("button", "×", { type: "button", class: "close", "aria-label": "Close" });
@@ -78,9 +149,11 @@
     ];
     const details = document.querySelector(`details[data-panel="${chosen}"] > div`);
     if (details) inner.push(element("h3", "Parameters"), details.cloneNode(true));
+    inner.push(...again());
     panel.replaceChildren(...inner);
     watchTables(panel);
     panel.scrollTop = 0;
+    return undefined;
   }
   // Tables that are wider than their place can be scrolled with the keyboard.
   const widths = new ResizeObserver((entries) => {
@@ -93,5 +166,5 @@
 
   watchTables(document);
   show();
-  Report.listen((what) => { if ("chosen" in what || "mode" in what) show(); });
+  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "edited" in what) show(); });
 })();

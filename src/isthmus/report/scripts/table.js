@@ -39,10 +39,17 @@
   filter.addEventListener("input", apply);
   apply();
 
+  for (const row of rows) {
+    const edge = Report.edges[Number(row.dataset.edge)];
+    if (!edge.inGraph) continue;
+    const sign = Object.assign(document.createElement("button"), { type: "button", className: "name sign", textContent: row.cells[1].textContent, ariaLabel: `Edge: ${Report.describe(edge)}` });
+    row.cells[1].replaceChildren(sign);
+  }
   body.addEventListener("click", (event) => {
     const button = event.target.closest("button.name");
     if (!button) return;
-    Report.change({ chosen: Report.nodes.indexOf(button.textContent) });
+    if (button.matches(".sign")) Report.change({ edge: Number(button.closest("tr").dataset.edge) });
+    else Report.change({ chosen: Report.nodes.indexOf(button.textContent), edge: null });
     document.querySelector("#explorer").scrollIntoView();
   });
 })();
