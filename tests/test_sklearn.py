@@ -131,13 +131,35 @@ def test_a_prediction_for_each_row_if_all_columns_were_left_out() -> None:
     assert model.predict_proba(X).shape == (40, 2)
 
 
+def test_predictions_average_over_missing_cells(clinic: Any) -> None:
+    X, y = clinic.drop(columns="dysp").astype(object), clinic["dysp"]
+    X.loc[::3, ["smoke", "bronc"]] = np.nan
+    model = BayesianNetwork(missing=ist.DropRows()).fit(X, y)
+    row = {v: x for v, x in X.iloc[0].items() if x == x}
+    assert "bronc" not in row
+    answer = model.network_.query("dysp", row)
+    np.testing.assert_allclose(model.predict_proba(X)[0], np.asarray(answer))
+    assert model.score(X, y) > 0.7
+    rng = np.random.default_rng(0)
+    numbers = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    total = numbers["a"] - 2 * numbers["b"] + rng.normal(size=200)
+    regression = BayesianNetwork(missing=ist.DropRows()).fit(numbers, total)
+    numbers.loc[0] = [np.nan, 1.0]
+    assert isinstance(regression.network_, ist.models.GaussianNetwork)
+    expected = regression.network_.query("target", {"b": 1.0}).mean[0]
+    assert regression.predict(numbers)[0] == pytest.approx(expected)
+    assert regression.predict(numbers.astype(object))[0] == pytest.approx(expected)
+
+
 def test_missing_values_are_a_level_or_the_message_says_what_to_do(clinic: Any) -> None:
     X, y = clinic.drop(columns="dysp").astype(object), clinic["dysp"]
     X.loc[::3, "smoke"] = np.nan
     with pytest.raises(ValueError, match=r"NaN.*missing=DropRows\(\)"):
         BayesianNetwork().fit(X, y)
     with pytest.raises(ValueError, match="must be complete"):
-        BayesianNetwork(missing=ist.DropRows()).fit(X, y).predict(X)
+        BayesianNetwork().fit(clinic.drop(columns="dysp"), y).predict(X)
+    with pytest.raises(ValueError, match="score by their likelihood must be complete"):
+        BayesianNetwork(missing=ist.DropRows(), target="smoke").fit(X).score(X)
     model = BayesianNetwork(missing=ist.MissingAsLevel("unknown"))
     assert np.isfinite(cross_val_score(model, X, y, cv=3)).all()
     nullable = X.astype("string")  # missing is pandas.NA

@@ -43,8 +43,13 @@ _IN_FIT = (
     "ExpectationMaximisation() for numbers."
 )
 _IN_QUESTIONS = (
-    "Rows to predict or to score must be complete, unless missing=MissingAsLevel(): fill in the "
-    "missing values, or drop these rows."
+    "Rows to predict must be complete, as scikit-learn expects, unless the estimator is told what "
+    "to do about missing values: BayesianNetwork(missing=DropRows()) fits complete rows, and its "
+    "predictions average over what is unknown in a row."
+)
+_IN_SCORE = (
+    "Rows to score by their likelihood must be complete, unless missing=MissingAsLevel(): fill in "
+    "the missing values, or drop these rows."
 )
 
 
@@ -76,8 +81,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         How to read some columns: ``{"age": "continuous"}``.
     missing
         How to handle missing values in `fit`, such as ``DropRows()``; by default they are
-        refused. Rows to predict or to score must be complete, unless missing is a level of its
-        own, ``MissingAsLevel()``.
+        refused, in `fit` and in `predict`. With any strategy, predictions average over what is
+        unknown in a row, unless missing is a level of its own, ``MissingAsLevel()``.
     target
         Name of the column of ``X`` to predict, if no ``y`` is given.
     target_kind
@@ -264,6 +269,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             raise ArgumentError(f"The network has the variable {self.target_!r}: give y, too.")
         table = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
         self._refuse_unseen(table)
+        if any(is_absent(cell) for column in table.values() for cell in column.tolist()):
+            raise ValueError(f"Input X contains missing values. {_IN_SCORE}")
         return log_likelihood(self.network_, table) / len(next(iter(table.values())))
 
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> dict[str, NDArray[Any]]:
@@ -305,7 +312,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         """Raise an error for levels that `fit` has not seen."""
         for name, levels in self._levels().items():
             known = set(levels)
-            strange = [v for v in np.asarray(table.get(name, ())).tolist() if v not in known]
+            cells = np.asarray(table.get(name, ())).tolist()
+            strange = [v for v in cells if not is_absent(v) and v not in known]
             if strange:
                 raise SchemaError(
                     f"Column {name!r} contains {strange[0]!r}, which fit has not seen: its levels "
@@ -319,6 +327,12 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         values = np.asarray(column)
         if name in self._levels() or values.dtype.kind in "fiub":
             return values
+        known = np.array([not is_absent(cell) for cell in values.tolist()], np.bool_)
+        if not known.all():
+            read = np.full(len(values), np.nan)
+            part = column[known] if hasattr(column, "iloc") else values[known]
+            read[known] = self._as_read(name, part) if known.any() else read[known]
+            return read
         texts = [cell for cell in values.tolist() if isinstance(cell, str)]
         if texts and not _is_ordered(column):
             writing = self.writings_.get(name)
@@ -352,9 +366,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
                 reset=reset,
                 dtype=None,
                 ensure_min_samples=2 if reset else 1,
-                ensure_all_finite=not isinstance(
-                    self.missing, Missing if reset else MissingAsLevel
-                ),
+                ensure_all_finite=not isinstance(self.missing, Missing),
             )
         except ValueError as error:
             if "NaN" not in str(error):

@@ -11,7 +11,6 @@ from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from isthmus.cli import main
 from isthmus.cli.app import COMMANDS, leaves, parser
@@ -30,7 +29,6 @@ def commands() -> list[str]:
 
 
 def test_the_snippets_of_the_page_run(tmp_path: Path) -> None:
-    pytest.importorskip("pyagrum")  # asks discrete networks
     assert main(["datasets", "write", "asia", "-o", str(tmp_path / "patients.csv")]) == 0
     rng = np.random.default_rng(1)
     age, ward = rng.normal(60, 9, 200), rng.integers(1, 4, 200)

@@ -63,6 +63,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
     "DynamicNetwork": {"matrices": "no standard errors"},
     "DiscreteNetwork": {
         "query": NOT_INCLUDED,
+        "most_probable": "sampling error",
         "predict_probabilities": NOT_INCLUDED,
         "predict": "predict_probabilities",
     },
@@ -71,6 +72,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "mean": NOT_INCLUDED,
         "covariance": NOT_INCLUDED,
         "query": NOT_INCLUDED,
+        "most_probable": NOT_INCLUDED,
         "predict": NOT_INCLUDED,
     },
     "MixedNetwork": {
@@ -78,8 +80,8 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "predict_probabilities": NOT_INCLUDED,
         "predict": NOT_INCLUDED,
     },
-    "GPNetwork": {"curve": "95% band", "predict": "noises"},
-    "Effect": {"at": "band"},
+    "GPNetwork": {"curve": "95% band", "predict": "noises", "query": "simulation error"},
+    "Effect": {"at": "band", "means_at": "band"},
     "Normal": {"deviation": NOT_INCLUDED},
     "NormalMixture": {
         "mean": "error",
@@ -158,7 +160,6 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "sample_codes",
         "encode",
         "log_likelihood",
-        "junction_tree",
         "reorder",
         "close_to",
     },

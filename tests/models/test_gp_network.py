@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import GraphError, MismatchError, SchemaError
+from isthmus.errors import GraphError, MismatchError
 from isthmus.fitting import fit_gp
-from isthmus.models import GPNetwork
+from isthmus.models import Effect, GaussianNetwork, GPNetwork
 
 DAG = ist.DAG(["a", "b", "y"], [("a", "y"), ("b", "y")])
 
@@ -69,13 +69,11 @@ def test_bands_hold_the_truth() -> None:
 def test_prediction() -> None:
     data = table(400)
     network = fitted(data)
-    residual = data["y"] - network.predict(data)["y"]
+    residual = data["y"] - network.predict(data, "y")
     assert residual.std() == pytest.approx(3.0, rel=0.15)
     assert network.noises["y"] == pytest.approx(3.0, rel=0.15)
     assert abs(residual.mean()) < 0.05
-    np.testing.assert_allclose(network.predict(data)["a"], data["a"].mean())
-    with pytest.raises(SchemaError, match="lack"):
-        network.predict({"a": data["a"]})
+    assert network.predict({}, "a") == pytest.approx([data["a"].mean()])
 
 
 @pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
@@ -114,3 +112,34 @@ def test_plot() -> None:
     )
     with pytest.raises(GraphError, match="no edges"):
         plot_curves(empty)
+
+
+def test_straight_curves_answer_like_a_gaussian_network() -> None:
+    dag = ist.DAG(["a", "b", "c"], [("a", "b"), ("a", "c"), ("b", "c")])
+    slopes = {("a", "b"): 1.5, ("a", "c"): -0.5, ("b", "c"): 0.8}
+    # One polynomial of degree one, which is straight within a hundred standard deviations.
+    effects = {
+        edge: Effect(0.0, 1.0, 100.0, np.array([0.0, 100 * s]), np.zeros((2, 2)), np.eye(2)[0], 1.0)
+        for edge, s in slopes.items()
+    }
+    curves = GPNetwork(dag, {"a": 1.0, "b": 2.0, "c": 0.0}, {"a": 1.0, "b": 0.5, "c": 2.0}, effects)
+    lines = GaussianNetwork(
+        dag,
+        {"a": 1.0, "b": 2.0, "c": 0.0},
+        {"a": {}, "b": {"a": 1.5}, "c": {"a": -0.5, "b": 0.8}},
+        {"a": 1.0, "b": 0.25, "c": 4.0},
+    )
+    rows = lines.sample(30, seed=1)
+    for target in dag.nodes:  # exact, by quadrature
+        np.testing.assert_allclose(
+            curves.predict(rows, target), lines.predict(rows, target), atol=1e-6
+        )
+    few: dict[str, Any] = {"c": rows["c"][:5], "b": [None, *rows["b"][1:5]]}
+    predicted = curves.predict(few, "a", simulations=20_000)
+    np.testing.assert_allclose(predicted, lines.predict(few, "a"), atol=0.05)
+    answer = curves.query(["a", "b"], {"c": (3.0, 0.5)}, seed=3)
+    expected = lines.query(["a", "b"], {"c": (3.0, 0.5)})
+    assert answer.error is not None
+    assert (np.abs(answer.mean - expected.mean) < 4 * answer.error).all()
+    done = curves.query("c", do={"b": 1.0})
+    assert done.mean[0] == pytest.approx(0.3, abs=0.03)

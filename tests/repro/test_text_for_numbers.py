@@ -29,7 +29,7 @@ def test_text_is_refused(text: str) -> None:
         lambda: gaussian.log_likelihood(rows),
         lambda: mixed.predict(rows, "y"),
         lambda: mixed.log_likelihood(rows),
-        lambda: curves.predict(rows),
+        lambda: curves.predict(rows, "y"),
     ]
     for ask in asked:
         with pytest.raises(SchemaError, match=f"Column 'x' has the text '{text}'"):

@@ -17,8 +17,6 @@ from isthmus.compose.fit import fit
 from isthmus.errors import GraphError, MismatchError
 from isthmus.models import MeanRange, Normal, Probabilities, ProbabilityRange
 
-pytest.importorskip("pyagrum")
-
 
 def two(order: tuple[str, str]) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from isthmus.models.conditionals import (
     ProbabilityTable,
 )
 from isthmus.models.discrete import DiscreteNetwork
-from isthmus.models.distributions import Normal, NormalMixture, Probabilities
+from isthmus.models.distributions import Explanation, Normal, NormalMixture, Probabilities
 from isthmus.models.gaussian import GaussianNetwork
 from isthmus.models.gp import Curve, Effect, GPNetwork
 from isthmus.models.mixed import MixedNetwork
@@ -25,6 +25,7 @@ __all__ = [
     "Curve",
     "DiscreteNetwork",
     "Effect",
+    "Explanation",
     "GPNetwork",
     "GaussianNetwork",
     "Level",

@@ -55,10 +55,24 @@ def refuse_strangers(dag: DAG, data: Mapping[str, Any], target: str) -> None:
         )
 
 
+def is_absent(value: object) -> bool:
+    """Whether a cell has no value: None, NaN, NaT or pandas.NA (which cannot be compared)."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def encode_known(name: str, levels: Sequence[Level], values: ArrayLike) -> NDArray[np.intp]:
+    """Convert levels to codes, and cells without a value to the number of levels."""
+    cells = np.asarray(values).tolist()
+    known = np.array([not is_absent(cell) for cell in cells], np.bool_)
+    codes = np.full(len(cells), len(levels), np.intp)
+    codes[known] = encode_column(name, levels, [c for c in cells if not is_absent(c)])
+    return codes
+
+
 def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Codes:
     """Convert levels to codes."""
     code_of = {level: code for code, level in enumerate(levels)}
-    plain = np.asarray(values).tolist()
+    plain = values if isinstance(values, list) else np.asarray(values).tolist()
     unknown = [value for value in plain if value not in code_of]
     if unknown:
         raise SchemaError(
@@ -68,7 +82,7 @@ def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Code
 
 
 def number_column(name: str, column: object) -> NDArray[np.float64]:
-    """Return a column of numbers; text is refused, because it may be written in several ways."""
+    """Return a column of numbers, with NaN where there is none; text is refused."""
     values = np.asarray(column)
     cells = [] if values.dtype.kind in "fiub" else values.ravel().tolist()
     text = next((cell for cell in cells if isinstance(cell, str)), None)
@@ -77,6 +91,9 @@ def number_column(name: str, column: object) -> NDArray[np.float64]:
             f"Column {name!r} has the text {text!r}, and the network needs numbers. Convert the "
             "column to numbers first, for instance with pandas.to_numeric."
         )
+    if any(is_absent(cell) for cell in cells):
+        plain = [np.nan if is_absent(cell) else cell for cell in cells]
+        values = np.array(plain, dtype=object).reshape(values.shape)
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):
@@ -116,7 +133,13 @@ def check_probabilities(name: str, array: NDArray[np.float64]) -> None:
         )
 
 
-def common_length(columns: Mapping[str, NDArray[Any]]) -> int:
+def number_of_rows(data: Mapping[str, ArrayLike], given: Sequence[str]) -> int:
+    """Return the number of rows of the given columns; of all columns if none is given."""
+    names = given or list(data)
+    return common_length({v: np.asarray(data[v]) for v in names}) if names else 1
+
+
+def common_length(columns: Mapping[Any, NDArray[Any]]) -> int:
     """Return the number of rows; raise if columns differ in it."""
     sizes = {column.shape for column in columns.values()}
     if len(sizes) > 1 or any(len(size) != 1 for size in sizes):

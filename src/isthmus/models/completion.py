@@ -1,7 +1,7 @@
 """Exact inference for many incomplete rows at a time, by elimination of the missing variables.
 
-pyAgrum answers one question at a time, and expectation-maximisation asks one per row and
-iteration. Here rows with the same or similar missing values are one axis of all arrays.
+Expectation-maximisation asks one question per row and iteration: rows with the same or similar
+missing values are one axis of all arrays.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
+from isthmus.models.inference import greedy_order, spread
 from isthmus.types import Floats
 
 Codes = NDArray[np.uint16]
@@ -118,18 +119,7 @@ class Completion:
         """An order to eliminate the variables that are missing in some of these rows."""
         hidden = set(np.flatnonzero(self._absent[:, rows].any(axis=1)).tolist())
         scopes = [frozenset(hidden.intersection(family)) for family in self._families]
-        near: dict[int, set[int]] = {v: set() for v in hidden}
-        for scope in scopes:
-            for v in scope:
-                near[v] |= scope
-        left, order, later = set(hidden), [], {}
-        while left:
-            best = min(left, key=lambda v: (prod(self._sizes[u] for u in near[v]), v))
-            left.remove(best)
-            later[best] = near[best] - {best}
-            for u in later[best]:
-                near[u] = (near[u] | near[best]) - {best}
-            order.append(best)
+        order = greedy_order(scopes, self._sizes)
         rank = {v: i for i, v in enumerate(order)}
         families: dict[int, list[int]] = {v: [] for v in order}
         for child, scope in enumerate(scopes):
@@ -137,7 +127,7 @@ class Completion:
                 families[min(scope, key=rank.__getitem__)].append(child)
         buckets = {}
         for v in order:
-            others = sorted(later[v], key=rank.__getitem__)
+            others = sorted(order[v], key=rank.__getitem__)
             buckets[v] = _Bucket((v, *others), tuple(families[v]), others[0] if others else -1)
         return buckets
 
@@ -167,9 +157,9 @@ class Completion:
             factor = np.broadcast_to(factor, (n, *(self._sizes[u] for u in bucket.scope))).copy()
             for child in bucket.families:
                 scope, part = self._slice(child, buckets, codes, tables[child])
-                factor *= _spread(part, scope, bucket.scope)
+                factor *= spread(part, scope, bucket.scope)
             for scope, message in messages[v]:
-                factor *= _spread(message, scope, bucket.scope)
+                factor *= spread(message, scope, bucket.scope)
             total = factor.sum(axis=1)
             np.divide(factor, total[:, None], out=factor, where=total[:, None] > 0)
             conditional[v] = factor
@@ -275,14 +265,6 @@ class Completion:
             level = np.minimum((uniform >= cumulative).sum(axis=-1), self._sizes[v] - 1)
             drawn[v] = np.where(absent[v, rows], level, drawn[v])
         return drawn
-
-
-def _spread(part: Floats, scope: tuple[int, ...], wide: tuple[int, ...]) -> Floats:
-    """Order the axes after the first as in a wider scope, and add those of length one."""
-    order = sorted(range(len(scope)), key=lambda i: wide.index(scope[i]))
-    turned = part.transpose(0, *(1 + i for i in order))
-    lengths = {scope[i]: part.shape[1 + i] for i in order}
-    return turned.reshape(len(part), *(lengths.get(v, 1) for v in wide))
 
 
 def _marginal(belief: Floats, scope: tuple[int, ...], kept: tuple[int, ...]) -> Floats:

@@ -72,6 +72,36 @@ class DiscreteConditional(Conditional):
         return logs[np.arange(len(own)), own.astype(np.intp)]
 
 
+class NormalConditional(Conditional):
+    """The distribution of a continuous node: normal, given its parents."""
+
+    @abstractmethod
+    def mean(self, columns: Columns, n: int) -> Floats:
+        """Return the expected value of each row."""
+
+    @abstractmethod
+    def variance(self, columns: Columns, n: int) -> Floats:
+        """Return the residual variance of each row."""
+
+    @final
+    def draw(self, columns: Columns, n: int, rng: np.random.Generator) -> Floats:
+        spread = np.sqrt(self.variance(columns, n))
+        drawn: Floats = self.mean(columns, n) + spread * rng.standard_normal(n)
+        return drawn
+
+    @final
+    def log_density(self, own: NDArray[Any], columns: Columns) -> Floats:
+        variance = self.variance(columns, len(own))
+        if (variance == 0).any():
+            raise DataError(
+                "A node has variance zero for some values of its parents, so the network has no "
+                "density and no log-likelihood. Fit it with a larger pseudo_count."
+            )
+        residual = own - self.mean(columns, len(own))
+        logs: Floats = -0.5 * (np.log(2 * np.pi * variance) + residual**2 / variance)
+        return logs
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class ProbabilityTable(DiscreteConditional):
@@ -122,7 +152,7 @@ class ProbabilityTable(DiscreteConditional):
 
 @final
 @dataclass(frozen=True, eq=False)
-class ConditionalGaussian(Conditional):
+class ConditionalGaussian(NormalConditional):
     """A continuous node: one linear regression for each configuration of its discrete parents.
 
     Attributes
@@ -167,7 +197,6 @@ class ConditionalGaussian(Conditional):
         return int(self.intercepts.size + self.coefficients.size + self.variances.size)
 
     def mean(self, columns: Columns, n: int) -> Floats:
-        """Return the expected value of each row."""
         place = configuration(columns, self.discrete, self.intercepts.shape, n)
         total: Floats = self.intercepts.ravel()[place]
         slopes = self.coefficients.reshape(self.intercepts.size, len(self.continuous))
@@ -176,26 +205,9 @@ class ConditionalGaussian(Conditional):
         return total
 
     def variance(self, columns: Columns, n: int) -> Floats:
-        """Return the residual variance of each row."""
         place = configuration(columns, self.discrete, self.intercepts.shape, n)
         variances: Floats = self.variances.ravel()[place]
         return variances
-
-    def draw(self, columns: Columns, n: int, rng: np.random.Generator) -> Floats:
-        spread = np.sqrt(self.variance(columns, n))
-        drawn: Floats = self.mean(columns, n) + spread * rng.standard_normal(n)
-        return drawn
-
-    def log_density(self, own: NDArray[Any], columns: Columns) -> Floats:
-        variance = self.variance(columns, len(own))
-        if (variance == 0).any():
-            raise DataError(
-                "A node has variance zero for some values of its parents, so the network has no "
-                "density and no log-likelihood. Fit it with a larger pseudo_count."
-            )
-        residual = own - self.mean(columns, len(own))
-        logs: Floats = -0.5 * (np.log(2 * np.pi * variance) + residual**2 / variance)
-        return logs
 
 
 @final

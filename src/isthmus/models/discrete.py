@@ -27,10 +27,15 @@ from isthmus.models.columns import (
     encode_column,
     label_array,
 )
-from isthmus.models.discrete_queries import code_of, mutilated, predict_probabilities
-from isthmus.models.distributions import Probabilities
+from isthmus.models.discrete_queries import (
+    code_of,
+    mutilated,
+    predict_probabilities,
+    split_evidence,
+)
+from isthmus.models.distributions import Explanation, Probabilities
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
-from isthmus.models.inference import JunctionTree
+from isthmus.models.inference import Elimination
 from isthmus.models.questions import checked_question
 from isthmus.models.ranges import ProbabilityRange
 from isthmus.plurals import counted
@@ -208,33 +213,35 @@ class DiscreteNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level] | None = None,
+        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
         do: None = None,
     ) -> Probabilities: ...
     @overload
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level] | None = None,
+        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
         do: Mapping[str, Level] | None = None,
     ) -> Probabilities | ProbabilityRange: ...
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level] | None = None,
+        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
         do: Mapping[str, Level] | None = None,
     ) -> Probabilities | ProbabilityRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
-        It is exact for these parameters, by junction trees of pyAgrum (extra ``[inference]``). The
-        sampling error of fitted parameters is not included.
+        It is exact for these parameters, by variable elimination. The sampling error of fitted
+        parameters is not included.
 
         Parameters
         ----------
         targets
             One or more nodes.
         evidence
-            Levels of other nodes that are observed.
+            Levels of other nodes that are observed. If an observation is uncertain, map the levels
+            to their likelihoods, the probabilities of the observation given each level (up to a
+            common factor): ``{"smoke": {"yes": 0.8, "no": 0.1}}``.
         do
             Levels to which nodes are set by an intervention, which removes the influence of
             their usual causes. The answer is valid in the real world only if the graph is causal.
@@ -247,15 +254,15 @@ class DiscreteNetwork:
         Raises
         ------
         DataError
-            If the evidence has probability zero.
+            If the evidence has probability zero, or an exact answer needs too much memory.
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
         changed = {v: code_of(v, self.levels[v], level) for v, level in forced.items()}
-        known = {self.dag.index(v): code_of(v, self.levels[v], x) for v, x in seen.items()}
+        known = split_evidence(self.dag, self.levels, seen)
         levels = {v: self.levels[v] for v in asked}
         graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
         places = [self.dag.index(v) for v in asked]
-        answers = [self._after(dag, changed).joint(places, known) for dag in graphs]
+        answers = [self._after(dag, changed).joint(places, *known) for dag in graphs]
         if not answers:
             return ProbabilityRange(levels, (), reason_for_range(forced, 0))
         if np.ptp(answers, axis=0).max(initial=0.0) <= _SAME:
@@ -263,14 +270,46 @@ class DiscreteNetwork:
         each = tuple(Probabilities(levels, values) for values in answers)
         return ProbabilityRange(levels, each, reason_for_range(forced, len(each)))
 
-    def _after(self, dag: DAG, do: Mapping[str, int]) -> JunctionTree:
+    def most_probable(
+        self,
+        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
+        targets: Iterable[str] | None = None,
+    ) -> Explanation:
+        """Return the most probable levels of all other nodes, jointly (MPE).
+
+        These need not be the most probable levels of the single nodes. Its probability is exact for
+        these parameters; their sampling error is not included.
+
+        Parameters
+        ----------
+        evidence
+            What is observed, as in `query`.
+        targets
+            Nodes to explain, if not all; the other ones are summed out (MAP).
+
+        Raises
+        ------
+        DataError
+            If the evidence has probability zero, or an exact answer needs too much memory.
+        """
+        rest = tuple(v for v in self.dag.nodes if v not in (evidence or {}))
+        asked, seen, _ = checked_question(
+            self.dag, rest if targets is None else targets, evidence, None
+        )
+        codes, logarithm = self._elimination.most_probable(
+            [self.dag.index(v) for v in asked], *split_evidence(self.dag, self.levels, seen)
+        )
+        values = {v: self.levels[v][codes[self.dag.index(v)]] for v in asked}
+        return Explanation(values, logarithm)
+
+    def _after(self, dag: DAG, do: Mapping[str, int]) -> Elimination:
         """Return the network of an equivalent graph after nodes are set to levels."""
         if not do:
-            return self.junction_tree
+            return self._elimination
         if dag == self.dag:
-            return JunctionTree(*mutilated(self.dag, self.tables, do))
+            return Elimination(*mutilated(self.dag, self.tables, do))
         along = dag.reorder(self.dag.nodes)
-        return JunctionTree(*mutilated(along, self._tables_along(along), do))
+        return Elimination(*mutilated(along, self._tables_along(along), do))
 
     def _tables_along(self, dag: DAG) -> dict[str, Floats]:
         """Return the tables of an equivalent graph with the same distribution."""
@@ -280,7 +319,7 @@ class DiscreteNetwork:
             if dag.parents(name) == self.dag.parents(name):
                 tables[name] = self.tables[name]
                 continue
-            joint = self.junction_tree.joint([self.dag.index(v) for v in family], {})
+            joint = self._elimination.joint([self.dag.index(v) for v in family], {})
             total = joint.sum(axis=-1, keepdims=True)
             uniform = np.full(joint.shape, 1.0 / joint.shape[-1])
             tables[name] = np.divide(joint, total, out=uniform, where=total > 0)
@@ -295,8 +334,8 @@ class DiscreteNetwork:
         Parameters
         ----------
         data
-            Columns of levels. Nodes without a column are unknown; a column of the target is
-            ignored. If the columns include the Markov blanket of the target, pyAgrum is not needed.
+            Columns of levels. Nodes without a column, and cells without a value (None or NaN), are
+            unknown and summed out. A column of the target is ignored.
         target
             Name of a node.
 
@@ -310,9 +349,7 @@ class DiscreteNetwork:
         DataError
             If the evidence in a row has probability zero.
         """
-        return predict_probabilities(
-            self.dag, self.levels, self.tables, data, target, lambda: self.junction_tree
-        )
+        return predict_probabilities(self.dag, self.levels, self._elimination, data, target)
 
     def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[Any]:
         """Return the most probable level of a node for each row; see `predict_probabilities`."""
@@ -321,9 +358,8 @@ class DiscreteNetwork:
         return found
 
     @cached_property
-    def junction_tree(self) -> JunctionTree:
-        """The network in pyAgrum, for exact inference."""
-        return JunctionTree(self.dag, self.tables)
+    def _elimination(self) -> Elimination:
+        return Elimination(self.dag, self.tables)
 
     def _rows(self, name: str, columns: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.intp]:
         """Return for each row of data the corresponding row of the flattened table."""

@@ -94,6 +94,40 @@ class Probabilities:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Explanation:
+    """The most probable values of some variables, jointly, given the evidence.
+
+    The sampling error of fitted parameters is not included.
+
+    Attributes
+    ----------
+    values
+        The level, or the value, of each variable.
+    log_probability
+        Logarithm of their joint probability given the evidence; of their joint density if they are
+        continuous.
+    """
+
+    values: Mapping[str, Level | float]
+    log_probability: float
+
+    def __getitem__(self, name: str) -> Level | float:
+        """Return the value of a variable."""
+        if name not in self.values:
+            raise ArgumentError(f"{name!r} is not one of {list(self.values)}.")
+        return self.values[name]
+
+    def __str__(self) -> str:
+        rows = [f"{name}: {_plain(value)}" for name, value in self.values.items()]
+        return "\n".join([*rows, f"log-probability: {self.log_probability:.6g}"])
+
+
+def _plain(value: Level | float) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class Normal:
     """The joint normal distribution of continuous variables.
 

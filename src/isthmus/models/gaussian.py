@@ -15,11 +15,18 @@ from isthmus import hooks
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
-from isthmus.models.columns import check_keys, check_size, number_column, refuse_strangers
-from isthmus.models.distributions import Normal
+from isthmus.models.columns import (
+    check_keys,
+    check_size,
+    number_column,
+    number_of_rows,
+    refuse_strangers,
+)
+from isthmus.models.distributions import Explanation, Normal
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
+from isthmus.models.inference import distinct_columns
 from isthmus.models.least_squares import spectrum
-from isthmus.models.questions import checked_question, finite
+from isthmus.models.questions import checked_question, finite, measured
 from isthmus.models.ranges import MeanRange
 from isthmus.plurals import counted
 from isthmus.types import Floats
@@ -188,20 +195,20 @@ class GaussianNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, float] | None = None,
+        evidence: Mapping[str, float | tuple[float, float]] | None = None,
         do: None = None,
     ) -> Normal: ...
     @overload
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, float] | None = None,
+        evidence: Mapping[str, float | tuple[float, float]] | None = None,
         do: Mapping[str, float] | None = None,
     ) -> Normal | MeanRange: ...
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, float] | None = None,
+        evidence: Mapping[str, float | tuple[float, float]] | None = None,
         do: Mapping[str, float] | None = None,
     ) -> Normal | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
@@ -213,7 +220,8 @@ class GaussianNetwork:
         targets
             One or more nodes.
         evidence
-            Values of other nodes that are observed.
+            Values of other nodes that are observed. If an observation is uncertain, give the
+            measured value and the standard deviation of its error: ``{"dose": (1.5, 0.2)}``.
         do
             Values to which nodes are set by an intervention, which removes the influence of
             their usual causes. The answer is valid in the real world only if the graph is causal.
@@ -229,7 +237,7 @@ class GaussianNetwork:
             If the evidence is impossible because nodes without noise determine it otherwise.
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
-        values = np.array([finite(v, f"The value of {name!r}") for name, v in seen.items()])
+        values = np.array([measured(v, x) for v, x in seen.items()]).reshape(len(seen), 2).T
         settings = {v: finite(x, f"The value of {v!r}") for v, x in forced.items()}
         graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
         targets_at = np.array([self.dag.index(v) for v in asked], np.intp)
@@ -238,13 +246,36 @@ class GaussianNetwork:
         for dag in graphs:
             network = self._along(dag, settings)
             moments = network.mean(), network.covariance()
-            answers.append(Normal(asked, *_condition(*moments, targets_at, seen_at, values)))
+            answers.append(Normal(asked, *_condition(*moments, targets_at, seen_at, *values)))
         if not answers:
             return MeanRange(asked, (), reason_for_range(forced, 0))
         first = answers[0]
         if all(_agree(first, answer) for answer in answers):
             return first
         return MeanRange(asked, tuple(answers), reason_for_range(forced, len(answers)))
+
+    def most_probable(
+        self,
+        evidence: Mapping[str, float | tuple[float, float]] | None = None,
+        targets: Iterable[str] | None = None,
+    ) -> Explanation:
+        """Return the most probable values of all other nodes, jointly: their conditional means.
+
+        The sampling error of fitted parameters is not included.
+
+        Parameters
+        ----------
+        evidence
+            What is observed, as in `query`.
+        targets
+            Nodes to explain, if not all.
+        """
+        rest = [v for v in self.dag.nodes if v not in (evidence or {})]
+        answer = self.query(rest if targets is None else targets, evidence)
+        values = np.linalg.eigvalsh(answer.covariance)
+        with np.errstate(divide="ignore"):
+            density = -0.5 * float(np.log(2 * pi * np.maximum(values, 0.0)).sum())
+        return Explanation(dict(zip(answer.names, answer.mean.tolist(), strict=True)), density)
 
     def _along(self, dag: DAG, do: Mapping[str, float]) -> GaussianNetwork:
         """Return the network of an equivalent graph after nodes are set from outside."""
@@ -283,23 +314,24 @@ class GaussianNetwork:
         Parameters
         ----------
         data
-            Columns of numbers. Nodes without a column are unknown; a column of the target is
-            ignored.
+            Columns of numbers. Nodes without a column, and cells without a value (None or NaN), are
+            unknown and integrated out. A column of the target is ignored.
         target
             Name of a node.
         """
         own = np.array([self.dag.index(target)], np.intp)
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
-        mean = self.mean()
-        if not names:
-            size = {len(np.asarray(column)) for column in data.values()}
-            return np.full(max(size, default=1), mean[own[0]])
+        n, mean, covariance = number_of_rows(data, names), self.mean(), self.covariance()
+        rows = np.array([number_column(v, data[v]) for v in names]).reshape(len(names), n)
         given = np.array([self.dag.index(v) for v in names], np.intp)
-        rows = np.stack([number_column(v, data[v]) for v in names], axis=1)
-        weights, _ = _gain(self.covariance(), own, given)
-        found: NDArray[np.float64] = mean[own[0]] + (rows - mean[given]) @ weights[0]
-        return found
+        patterns, places = distinct_columns(np.isnan(rows))
+        predicted = np.full(n, mean[own[0]])
+        for k in range(patterns.shape[1]):
+            known, members = ~patterns[:, k], np.flatnonzero(places == k)
+            weights, _ = _gain(covariance, own, given[known])
+            predicted[members] += weights[0] @ (rows[:, members][known].T - mean[given[known]]).T
+        return predicted
 
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
         """Return the same network with its nodes in another order."""
@@ -342,14 +374,20 @@ def _agree(one: Normal, other: Normal) -> bool:
 
 
 def _gain(
-    covariance: Floats, targets: NDArray[np.intp], given: NDArray[np.intp]
+    covariance: Floats,
+    targets: NDArray[np.intp],
+    given: NDArray[np.intp],
+    errors: Floats | float = 0.0,
 ) -> tuple[Floats, Floats]:
-    """Return the regression of targets on other variables, and a basis of what is impossible.
+    """Return the regression of targets on measurements, and a basis of what is impossible.
 
+    Measurements have errors with the given standard deviations.
     The first array has the shape (targets, given). The columns of the second are combinations of
     the given variables, in units of their standard deviations, whose variance is zero.
     """
-    parts = spectrum(covariance[np.ix_(given, given)])
+    seen = covariance[np.ix_(given, given)]
+    seen[np.diag_indices(len(given))] += np.square(errors)
+    parts = spectrum(seen)
     cross = covariance[np.ix_(given, targets)] / parts.spread[:, None]
     weights = parts.solve(cross) / parts.spread[:, None]
     return weights.T, parts.vectors[:, ~parts.free] / parts.spread[:, None]
@@ -361,11 +399,12 @@ def _condition(
     targets: NDArray[np.intp],
     given: NDArray[np.intp],
     values: Floats,
+    errors: Floats,
 ) -> tuple[Floats, Floats]:
-    """Return mean and covariance of the targets given the values of other variables."""
+    """Return mean and covariance of the targets given measurements of variables."""
     if not len(given):
         return mean[targets], covariance[np.ix_(targets, targets)]
-    weights, fixed = _gain(covariance, targets, given)
+    weights, fixed = _gain(covariance, targets, given, errors)
     surprise = values - mean[given]
     if fixed.size and np.abs(surprise @ fixed).max() > _IMPOSSIBLE:
         raise DataError(

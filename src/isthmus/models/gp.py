@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, final
 
@@ -12,9 +13,14 @@ from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike
 
 from isthmus import hooks
-from isthmus.errors import GraphError, SchemaError
+from isthmus.errors import GraphError
 from isthmus.graphs import DAG
-from isthmus.models.columns import number_column
+from isthmus.models.columns import Level, number_column, number_of_rows, refuse_strangers
+from isthmus.models.conditionals import Columns, Conditional, NormalConditional
+from isthmus.models.distributions import NormalMixture
+from isthmus.models.mixed_prediction import predict_rows
+from isthmus.models.mixed_queries import MixedQuery
+from isthmus.models.questions import check_simulations, checked_question, finite, measured
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -70,12 +76,49 @@ class Effect:
     def at(self, values: ArrayLike) -> Curve:
         """Evaluate the curve and its 95% band at values of the parent."""
         x = np.atleast_1d(np.asarray(values, dtype=np.float64))
-        inside = np.clip((x - self.centre) / (self.radius * self.scale), -1.0, 1.0)
-        weights = chebvander(inside, len(self.mean) - 1) - self.average
+        weights = self._polynomials(x)
         mean = weights @ self.mean
         variance = np.einsum("ij,jk,ik->i", weights, self.covariance, weights)
         half = 1.959963984540054 * np.sqrt(np.maximum(variance, 0.0))
         return Curve(x, mean, mean - half, mean + half)
+
+    def means_at(self, values: Floats) -> Floats:
+        """Evaluate the curve without its band (`at`), which takes less time."""
+        means: Floats = self._polynomials(values) @ self.mean
+        return means
+
+    def _polynomials(self, x: Floats) -> Floats:
+        inside = np.clip((x - self.centre) / (self.radius * self.scale), -1.0, 1.0)
+        found: Floats = chebvander(inside, len(self.mean) - 1) - self.average
+        return found
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AdditiveCurves(NormalConditional):
+    """A node of a `GPNetwork`, with the curves of its parents at their posterior means."""
+
+    effects: Mapping[str, Effect]
+    intercept: float
+    noise: float
+    levels: tuple[Level, ...] = ()
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return tuple(self.effects)
+
+    @property
+    def parameters(self) -> int:
+        return 2 + sum(len(effect.mean) for effect in self.effects.values())
+
+    def mean(self, columns: Columns, n: int) -> Floats:
+        total = np.full(n, self.intercept)
+        for parent, effect in self.effects.items():
+            total += effect.means_at(columns[parent])
+        return total
+
+    def variance(self, columns: Columns, n: int) -> Floats:
+        return np.full(n, self.noise**2)
 
 
 @final
@@ -130,22 +173,88 @@ class GPNetwork:
             at = np.linspace(effect.centre - reach, effect.centre + reach, 101)
         return effect.at(at)
 
-    def predict(self, data: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-        """Return the posterior mean of each node given the values of its parents, row by row.
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, float | tuple[float, float]] | None = None,
+        do: Mapping[str, float] | None = None,
+        *,
+        simulations: int = 100_000,
+        seed: int = 0,
+    ) -> NormalMixture:
+        """Return the joint distribution of some nodes, given observations and interventions.
 
-        `noises` has the standard deviations around it, and `curve` the bands of its terms.
+        It is simulated by likelihood weighting with the posterior means of the curves, and the
+        answer's `error` is its simulation error. The uncertainty of the curves is not included.
+
+        Parameters
+        ----------
+        targets
+            One or more nodes.
+        evidence
+            Values of other nodes that are observed, or pairs of a measured value and the standard
+            deviation of its error.
+        do
+            Values to which nodes are set by an intervention.
+        simulations
+            Number of draws.
+        seed
+            Random seed. The same seed gives the same answer.
         """
-        missing = [v for v in self.dag.nodes if v not in data]
-        if missing:
-            raise SchemaError(f"The data lack the columns {missing[:10]} of the network.")
-        columns = {v: number_column(v, data[v]) for v in self.dag.nodes}
-        predicted = {}
-        for child in self.dag.nodes:
-            total = np.full(len(columns[child]), self.means[child])
-            for parent in self.dag.parents(child):
-                total += self.effects[parent, child].at(columns[parent]).mean
-            predicted[child] = total
-        return predicted
+        check_simulations(simulations)
+        asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        told = {v: measured(v, value) for v, value in seen.items()}
+        values = {v: value for v, (value, error) in told.items() if error == 0}
+        uncertain = {v: pair for v, pair in told.items() if v not in values}
+        settings = {v: finite(x, f"The value of {v!r}") for v, x in forced.items()}
+        question = MixedQuery(
+            self.dag, self._conditionals, asked, values, settings, measured=uncertain
+        )
+        answer = question.simulated(simulations, seed)
+        assert isinstance(answer, NormalMixture)
+        return answer
+
+    def predict(
+        self,
+        data: Mapping[str, ArrayLike],
+        target: str,
+        *,
+        simulations: int = 10_000,
+        seed: int = 0,
+    ) -> Floats:
+        """Return the expected value of a node for each row, given the available columns.
+
+        The curves are at their posterior means. `noises` has the standard deviations around them,
+        `curve` their bands, and `query` the simulation error of a row.
+
+        Parameters
+        ----------
+        data
+            Columns of numbers. Nodes without a column, and cells without a value (None or NaN), are
+            unknown and integrated out. A column of the target is ignored.
+        target
+            Name of a node.
+        simulations
+            Number of draws for each row that lacks a value of the Markov blanket of the target.
+        seed
+            Random seed of the simulations.
+        """
+        self.dag.index(target)
+        check_simulations(simulations)
+        refuse_strangers(self.dag, data, target)
+        names = [v for v in self.dag.nodes if v in data and v != target]
+        columns = {v: number_column(v, data[v]) for v in names}
+        n = number_of_rows(data, names)
+        return predict_rows(self.dag, self._conditionals, columns, target, n, simulations, seed)
+
+    @cached_property
+    def _conditionals(self) -> dict[str, Conditional]:
+        return {
+            v: AdditiveCurves(
+                {p: self.effects[p, v] for p in self.dag.parents(v)}, self.means[v], self.noises[v]
+            )
+            for v in self.dag.nodes
+        }
 
     def _repr_html_(self) -> str | None:
         return hooks.notebook_drawing(self.dag, repr(self))

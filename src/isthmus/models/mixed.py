@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus import hooks
-from isthmus.errors import ArgumentError, MismatchError, SchemaError
+from isthmus.errors import MismatchError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
@@ -20,16 +20,25 @@ from isthmus.models.columns import (
     check_size,
     common_length,
     encode_column,
+    encode_known,
     label_array,
     number_column,
+    number_of_rows,
+    refuse_strangers,
 )
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
 from isthmus.models.discrete_queries import code_of
 from isthmus.models.distributions import NormalMixture, Probabilities
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
-from isthmus.models.mixed_prediction import conditional_mean, level_probabilities
+from isthmus.models.mixed_prediction import predict_rows
 from isthmus.models.mixed_queries import MixedQuery
-from isthmus.models.questions import checked_question, finite
+from isthmus.models.questions import (
+    check_simulations,
+    checked_question,
+    finite,
+    likelihood_of,
+    measured,
+)
 from isthmus.models.ranges import MeanRange, ProbabilityRange
 from isthmus.plurals import counted
 from isthmus.types import Floats
@@ -128,7 +137,7 @@ class MixedNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | float] | None = None,
+        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
         do: None = None,
         *,
         simulations: int = 100_000,
@@ -138,7 +147,7 @@ class MixedNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | float] | None = None,
+        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
         do: Mapping[str, Level | float] | None = None,
         *,
         simulations: int = 100_000,
@@ -147,7 +156,7 @@ class MixedNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | float] | None = None,
+        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
         do: Mapping[str, Level | float] | None = None,
         *,
         simulations: int = 100_000,
@@ -165,7 +174,9 @@ class MixedNetwork:
         targets
             One or more nodes, all discrete or all continuous.
         evidence
-            Levels and values of other nodes that are observed.
+            Levels and values of other nodes that are observed. If an observation is uncertain,
+            map the levels to their likelihoods, or give the measured value and the standard
+            deviation of its error: ``{"sex": {"f": 0.9, "m": 0.2}, "dose": (1.5, 0.2)}``.
         do
             Levels and values to which nodes are set by an intervention, which removes the
             influence of their usual causes. The answer is valid in the real world only if the
@@ -186,17 +197,15 @@ class MixedNetwork:
         DataError
             If the evidence has probability zero, or is too improbable for the number of draws.
         """
-        if (
-            isinstance(simulations, bool)
-            or not isinstance(simulations, int | np.integer)
-            or simulations < 1
-        ):
-            raise ArgumentError(f"draws is {simulations!r}; it must be an integer of at least 1.")
+        check_simulations(simulations)
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
-        values, settings = self._coded(seen), self._coded(forced)
+        settings = self._coded(forced)
         if len(members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))) != 1:
             return self._unidentified(asked, forced)
-        question = MixedQuery(self.dag, self.conditionals, asked, values, settings)
+        values, likelihoods, errors = self._split(seen)
+        question = MixedQuery(
+            self.dag, self.conditionals, asked, values, settings, likelihoods, errors
+        )
         answer = question.exact()
         return question.simulated(simulations, seed) if answer is None else answer
 
@@ -210,6 +219,21 @@ class MixedNetwork:
             return ProbabilityRange({v: levels[v] for v in asked}, (), reason)
         return MeanRange(asked, (), reason)
 
+    def _split(
+        self, seen: Mapping[str, Any]
+    ) -> tuple[dict[str, float], dict[str, Floats], dict[str, tuple[float, float]]]:
+        """Return what is observed, likelihoods of levels, and values with an error."""
+        likelihoods, errors = {}, {}
+        for name, value in seen.items():
+            if name in self.levels and isinstance(value, Mapping):
+                likelihoods[name] = likelihood_of(name, self.levels[name], value)
+            elif name not in self.levels and isinstance(value, tuple):
+                errors[name] = measured(name, value)
+        exact = {v: value for v, (value, error) in errors.items() if error == 0}
+        certain = {v: x for v, x in seen.items() if v not in likelihoods and v not in errors}
+        errors = {v: pair for v, pair in errors.items() if v not in exact}
+        return self._coded(certain | exact), likelihoods, errors
+
     def _coded(self, given: Mapping[str, Any]) -> dict[str, float]:
         """Return levels as codes, and checked numbers."""
         levels = self.levels
@@ -220,17 +244,30 @@ class MixedNetwork:
             for name, value in given.items()
         }
 
-    def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
-        """Return the distribution of a discrete node for each row, given its Markov blanket.
+    def predict_probabilities(
+        self,
+        data: Mapping[str, ArrayLike],
+        target: str,
+        *,
+        simulations: int = 10_000,
+        seed: int = 0,
+    ) -> Floats:
+        """Return the distribution of a discrete node for each row, given the available columns.
 
         The sampling error of fitted parameters is not included.
 
         Parameters
         ----------
         data
-            Columns of levels and numbers, with those of the Markov blanket of the target.
+            Columns of levels and numbers. Nodes without a column, and cells without a value (None
+            or NaN), are unknown and summed or integrated out. A column of the target is ignored.
         target
             Name of a discrete node.
+        simulations
+            Number of draws for each row whose answer has no closed form, as in `query`, which
+            returns its simulation error. With the Markov blanket of the target, no row needs them.
+        seed
+            Random seed of the simulations.
 
         Returns
         -------
@@ -245,54 +282,58 @@ class MixedNetwork:
         self.dag.index(target)
         if target not in self.levels:
             raise MismatchError(f"{target!r} is continuous; predict() gives its expected value.")
-        columns, n = self._blanket(data, target)
-        return level_probabilities(self.dag, self.conditionals, columns, target, n)
+        return self._predicted(data, target, simulations, seed)
 
-    def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[Any]:
+    def predict(
+        self,
+        data: Mapping[str, ArrayLike],
+        target: str,
+        *,
+        simulations: int = 10_000,
+        seed: int = 0,
+    ) -> NDArray[Any]:
         """Return the most probable level, or the expected value, of a node for each row.
 
-        `predict_probabilities` and `query` return the distribution around it.
-        The sampling error of fitted parameters is not included.
+        `predict_probabilities` and `query` return the distribution around it, and the simulation
+        error where there is one. The sampling error of fitted parameters is not included.
 
         Parameters
         ----------
         data
-            Columns of levels and numbers, with those of the Markov blanket of the target.
+            Columns of levels and numbers; what is missing in them is unknown, as in
+            `predict_probabilities`.
         target
             Name of a node.
+        simulations, seed
+            As in `predict_probabilities`.
         """
         self.dag.index(target)
-        if target in self.levels:
-            likely = self.predict_probabilities(data, target).argmax(axis=1)
-            found: NDArray[Any] = label_array(self.levels[target])[likely]
-            return found
-        columns, n = self._blanket(data, target)
-        return conditional_mean(self.dag, self.conditionals, columns, target, n)
+        predicted = self._predicted(data, target, simulations, seed)
+        if target not in self.levels:
+            return predicted
+        found: NDArray[Any] = label_array(self.levels[target])[predicted.argmax(axis=1)]
+        return found
 
-    def _blanket(
-        self, data: Mapping[str, ArrayLike], target: str
-    ) -> tuple[dict[str, NDArray[Any]], int]:
-        """Return the columns of the Markov blanket, and the number of rows."""
-        blanket = self.dag.markov_blanket(target)
-        missing = [v for v in blanket if v not in data]
-        if missing:
-            raise SchemaError(
-                f"To predict {target!r}, the columns of its Markov blanket are needed; the data "
-                f"lack {listed(missing)}. Leave rows with unknown values out, or ask query()."
-            )
-        given = {v: data[v] for v in blanket}
-        n = common_length({k: np.asarray(v) for k, v in (given or data).items()})
-        return self._columns(given, blanket), n
+    def _predicted(
+        self, data: Mapping[str, ArrayLike], target: str, simulations: int, seed: int
+    ) -> Floats:
+        check_simulations(simulations)
+        refuse_strangers(self.dag, data, target)
+        names = [v for v in self.dag.nodes if v in data and v != target]
+        n, columns = number_of_rows(data, names), {}
+        for name in names:
+            if name in self.levels:
+                codes = encode_known(name, self.levels[name], data[name])
+                columns[name] = np.where(codes == len(self.levels[name]), np.nan, codes)
+            else:
+                columns[name] = number_column(name, data[name])
+        return predict_rows(self.dag, self.conditionals, columns, target, n, simulations, seed)
 
-    def _columns(
-        self, data: Mapping[str, ArrayLike], nodes: Sequence[str] | None = None
-    ) -> dict[str, NDArray[Any]]:
-        if nodes is None:
-            check_keys(self.dag, data, "data", extra=True)
-            nodes = self.dag.nodes
+    def _columns(self, data: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+        check_keys(self.dag, data, "data", extra=True)
         levels = self.levels
         columns: dict[str, NDArray[Any]] = {}
-        for name in nodes:
+        for name in self.dag.nodes:
             if name in levels:
                 columns[name] = encode_column(name, levels[name], data[name])
             else:

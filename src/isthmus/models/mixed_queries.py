@@ -9,7 +9,7 @@ likelihood of the evidence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, final
 
@@ -23,11 +23,12 @@ from isthmus.models.conditionals import (
     Conditional,
     ConditionalGaussian,
     MultinomialLogit,
+    ProbabilityTable,
     configuration,
 )
 from isthmus.models.distributions import NormalMixture, Probabilities
 from isthmus.models.least_squares import spectrum
-from isthmus.models.questions import check_joint_size
+from isthmus.models.questions import check_joint_size, impossible
 from isthmus.types import Floats
 
 MOST_CONFIGURATIONS = 10_000
@@ -53,6 +54,10 @@ class MixedQuery:
         The nodes that are asked for: all discrete or all continuous.
     evidence, do
         Codes of discrete nodes and values of continuous ones that are seen, or set from outside.
+    likelihoods
+        Likelihoods of the levels of discrete nodes that are seen with uncertainty.
+    measured
+        Continuous nodes that are seen with uncertainty: value, and standard deviation of its error.
     """
 
     dag: DAG
@@ -60,6 +65,8 @@ class MixedQuery:
     targets: tuple[str, ...]
     evidence: Mapping[str, float]
     do: Mapping[str, float]
+    likelihoods: Mapping[str, Floats] = field(default_factory=dict)
+    measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         discrete = [v for v in self.targets if self._is_discrete(v)]
@@ -77,8 +84,10 @@ class MixedQuery:
         known = {**self.evidence, **self.do}
         for name in nodes:
             own = self.conditionals[name]
-            free = isinstance(own, MultinomialLogit) and name not in self.do
-            if free and not all(p in known for p in own.parents if not self._is_discrete(p)):
+            if name in self.do or isinstance(own, ProbabilityTable | ConditionalGaussian):
+                continue
+            linear = isinstance(own, MultinomialLogit)
+            if not linear or not all(p in known for p in own.parents if not self._is_discrete(p)):
                 return None
         hidden = [v for v in nodes if self._is_discrete(v) and v not in known]
         sizes = [len(self.conditionals[v].levels) for v in hidden]
@@ -87,7 +96,7 @@ class MixedQuery:
         parts = list(self._mixture(nodes, hidden, sizes))
         logs = np.concatenate([part[0] for part in parts])
         if np.isneginf(logs.max()):
-            raise _impossible()
+            raise impossible()
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         if not self._is_discrete(self.targets[0]):
@@ -104,7 +113,7 @@ class MixedQuery:
         )
 
     def simulated(self, draws: int, seed: int) -> Probabilities | NormalMixture:
-        """Return the answer by likelihood weighting, with its standard error."""
+        """Return the answer by likelihood weighting, with its simulation error."""
         rng = np.random.default_rng(seed)
         columns: dict[str, NDArray[Any]] = {}
         logs = np.zeros(draws)
@@ -117,16 +126,20 @@ class MixedQuery:
                 logs += own.log_density(columns[name], columns)
             else:
                 columns[name] = own.draw(columns, draws, rng)
+            logs += self._uncertain(name, columns)
         if np.isneginf(logs.max()):
-            raise _impossible(f" or too improbable for {draws:,} draws; raise draws")
+            raise TooImprobableError(
+                f"The evidence has probability zero in this network, or is too improbable for "
+                f"{draws:,} simulations. Raise simulations."
+            )
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         effective = 1 / float(weights @ weights)
         if effective < _LEAST_EFFECTIVE:
-            raise DataError(
-                f"The evidence is so improbable that {draws:,} draws have an effective sample size "
-                f"of only {effective:.0f}; at least {_LEAST_EFFECTIVE} are needed. Raise draws, or "
-                "leave evidence out."
+            raise TooImprobableError(
+                f"The evidence is so improbable that {draws:,} simulations have an effective "
+                f"sample size of only {effective:.0f}; at least {_LEAST_EFFECTIVE} are needed. "
+                "Raise simulations, or leave evidence out."
             )
         if not self._is_discrete(self.targets[0]):
             means = np.stack([columns[v] for v in self.targets], axis=1)
@@ -141,6 +154,17 @@ class MixedQuery:
         np.add.at(squares.reshape(-1), place, weights**2)
         return Probabilities(levels, values, squares)
 
+    def _uncertain(self, name: str, columns: Mapping[str, NDArray[Any]]) -> Floats | float:
+        """Return the log-likelihood of an uncertain observation of a node, if there is one."""
+        if name in self.likelihoods:
+            with np.errstate(divide="ignore"):
+                return np.log(self.likelihoods[name])[columns[name].astype(np.intp)]
+        if name in self.measured:
+            value, error = self.measured[name]
+            surprise: Floats = -0.5 * ((value - columns[name]) / error) ** 2
+            return surprise
+        return 0.0
+
     def _is_discrete(self, name: str) -> bool:
         return bool(self.conditionals[name].levels)
 
@@ -150,7 +174,7 @@ class MixedQuery:
     def _relevant(self) -> tuple[str, ...]:
         """Return targets, evidence and their ancestors after the intervention, parents first."""
         relevant: set[str] = set()
-        stack = [*self.targets, *self.evidence]
+        stack = [*self.targets, *self.evidence, *self.likelihoods, *self.measured]
         while stack:
             name = stack.pop()
             if name not in relevant:
@@ -176,15 +200,15 @@ class MixedQuery:
             for name in nodes:
                 if self._is_discrete(name) and name not in self.do:
                     logs += self.conditionals[name].log_density(columns[name], columns)
+                    logs += self._uncertain(name, columns)
             mean, covariance = self._moments(continuous, columns, len(place))
             asked = [continuous.index(v) for v in self.targets if v in continuous]
-            seen = [i for i, v in enumerate(continuous) if v in self.evidence]
+            values = {v: (x, 0.0) for v, x in self.evidence.items()} | dict(self.measured)
+            seen = [i for i, v in enumerate(continuous) if v in values]
             if seen:
-                values = np.array([self.evidence[continuous[i]] for i in seen])
+                told = np.array([values[continuous[i]] for i in seen])
                 possible = ~np.isneginf(logs)
-                more, mean, covariance = _conditioned(
-                    mean, covariance, asked, seen, values, possible
-                )
+                more, mean, covariance = _conditioned(mean, covariance, asked, seen, told, possible)
                 yield logs + more, mean, covariance
             else:
                 yield logs, mean[:, asked], covariance[:, asked][:, :, asked]
@@ -220,14 +244,18 @@ def _conditioned(
     covariance: Floats,
     asked: list[int],
     seen: list[int],
-    values: Floats,
+    told: Floats,
     possible: NDArray[np.bool_],
 ) -> tuple[Floats, Floats, Floats]:
     """Return the log-density of what is seen and the moments of what is asked, per configuration.
 
+    `told` has the values that are seen, and the standard deviations of their errors.
     Configurations that are not possible may have no density.
     """
-    spread, eigenvalues, vectors, free = spectrum(covariance[:, seen][:, :, seen])
+    values, errors = told.T
+    spread, eigenvalues, vectors, free = spectrum(
+        covariance[:, seen][:, :, seen] + np.diag(errors**2)
+    )
     across = covariance[:, asked][:, :, seen]
     if not free[possible].all():
         raise DataError(
@@ -249,5 +277,5 @@ def _conditioned(
     return logs, mean[:, asked] + (loads @ surprise[:, :, None])[:, :, 0], rest
 
 
-def _impossible(more: str = "") -> DataError:
-    return DataError(f"The evidence has probability zero in this network{more}.")
+class TooImprobableError(DataError):
+    """Evidence that too few simulated rows agree with."""

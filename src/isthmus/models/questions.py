@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.errors import ArgumentError, DataError
+from isthmus.errors import ArgumentError, DataError, SchemaError
 from isthmus.graphs import DAG
+from isthmus.models.columns import Level
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -36,9 +37,55 @@ def checked_question(
     for i, (first, one) in enumerate(groups):
         for second, other in groups[i + 1 :]:
             both = sorted(set(first) & set(second))
+            if first is asked and second is seen:
+                # An uncertain observation leaves something to ask for.
+                both = [name for name in both if not is_uncertain(seen[name])]
             if both:
                 raise ArgumentError(f"{both} are in {one} and in {other}; each can be in one only.")
     return asked, seen, forced
+
+
+def is_uncertain(value: object) -> bool:
+    """Return whether evidence is a likelihood per level, or a value with its error."""
+    return isinstance(value, Mapping | tuple)
+
+
+def likelihood_of(name: str, levels: Sequence[Level], given: Mapping[Any, float]) -> Floats:
+    """Return the likelihood of each level of a node that is observed with uncertainty."""
+    if set(given) != set(levels):
+        raise SchemaError(
+            f"The uncertain evidence on {name!r} must have a likelihood for each of its levels "
+            f"{tuple(levels)!r}; got {dict(given)!r}."
+        )
+    likelihood = np.array([finite(given[level], f"A likelihood of {name!r}") for level in levels])
+    if (likelihood < 0).any() or not likelihood.any():
+        raise DataError(
+            f"The likelihoods of {name!r} must be at least 0, and one of them above 0; got "
+            f"{dict(given)!r}."
+        )
+    found: Floats = likelihood / likelihood.max()
+    return found
+
+
+def measured(name: str, given: object) -> tuple[float, float]:
+    """Return an observed value and the standard deviation of its error, which may be zero."""
+    if not isinstance(given, tuple):
+        return finite(given, f"The value of {name!r}"), 0.0
+    if len(given) != 2:
+        raise ArgumentError(
+            f"Uncertain evidence on {name!r} is a pair of the measured value and the standard "
+            f"deviation of its error, such as (1.5, 0.2); got {given!r}."
+        )
+    value = finite(given[0], f"The value of {name!r}")
+    error = finite(given[1], f"The error of {name!r}")
+    if error < 0:
+        raise DataError(f"The standard deviation of the error of {name!r} is negative: {error}.")
+    return value, error
+
+
+def impossible(more: str = "") -> DataError:
+    """Return the error for evidence that contradicts the network."""
+    return DataError(f"The evidence has probability zero in this network{more}.")
 
 
 def check_joint_size(sizes: Sequence[int]) -> None:
@@ -72,7 +119,14 @@ def shares(logs: Floats) -> Floats:
     return found
 
 
-def finite(value: float, what: str) -> float:
+def check_simulations(simulations: int) -> None:
+    """Raise unless a number of simulated rows is an integer of at least 1."""
+    number = isinstance(simulations, int | np.integer) and not isinstance(simulations, bool)
+    if not number or simulations < 1:
+        raise ArgumentError(f"simulations is {simulations!r}; it must be an integer of at least 1.")
+
+
+def finite(value: Any, what: str) -> float:
     """Return a number as a float; raise if it is none, or not finite."""
     try:
         number = float(value)

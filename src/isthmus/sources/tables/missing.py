@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, final
 
+from isthmus.models.columns import is_absent as is_absent
 from isthmus.options import require_instance, require_integer, require_number
-
-
-def is_absent(value: object) -> bool:
-    """Whether a cell has no value: None, NaN, NaT or pandas.NA (which cannot be compared)."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 class Adaptable(Protocol):
