@@ -33,8 +33,8 @@ def fit(
     kinds
         How to read some columns, as for :func:`~isthmus.learn`.
     missing
-        How to handle missing values: `DropRows`, `MissingAsLevel` or `ExpectationMaximisation`. By
-        default they are refused.
+        How to handle missing values: `DropRows`, `MissingAsLevel`, `ExpectationMaximisation`, or
+        `AvailableCases` unless all columns are discrete. By default they are refused.
     pseudo_count
         Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
     """

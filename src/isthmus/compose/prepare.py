@@ -152,9 +152,9 @@ def prepare(
     missing = check_missing(missing)
     if missing is not None and missing.completes and not structural_em:
         raise MismatchError(
-            f"{missing!r} learns one graph, so it is for learn. Use AvailableCases() or "
-            "MissingAsLevel() for categories, ExpectationMaximisation() for numbers, or DropRows() "
-            "here."
+            f"{missing!r} learns one graph, so it is for learn. Use AvailableCases(), "
+            "MissingAsLevel() for categories, ExpectationMaximisation() for tables with numbers, "
+            "or DropRows() here."
         )
     begin = time.monotonic()
     integers = None if score is None else score.kind

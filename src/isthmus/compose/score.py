@@ -77,8 +77,8 @@ def summarise(
     kinds
         How to read some columns.
     missing
-        How to handle missing values: `DropRows`, `MissingAsLevel` or `ExpectationMaximisation`. By
-        default they are refused.
+        How to handle missing values: `DropRows`, `MissingAsLevel`, `ExpectationMaximisation`, or
+        `AvailableCases` unless all columns are discrete. By default they are refused.
 
     Examples
     --------

@@ -15,7 +15,14 @@ from isthmus.compose.defaults import MANY_COLUMNS
 from isthmus.compose.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError
-from isthmus.fitting import adjusted_effect, fit_gaussian, fit_gp, fit_mixed, fit_tables
+from isthmus.fitting import (
+    adjusted_effect,
+    fit_gaussian,
+    fit_gp,
+    fit_incomplete,
+    fit_mixed,
+    fit_tables,
+)
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
@@ -260,6 +267,11 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
         return StandardisedColumns.gather(source, dag).fit(dag, pseudo_count)
     if kinds == {Kind.CONTINUOUS}:
         return fit_gaussian(source.moments(dag.nodes), dag)
+    incomplete = source.incomplete_rows()
+    if incomplete is not None:
+        schema = source.schema()
+        values = incomplete[:, list(schema.indices(dag.nodes))]
+        return fit_incomplete(schema.subset(dag.nodes), values, dag, pseudo_count=pseudo_count)
     try:
         rows = Rows.gather(source, dag)
     except MismatchError as refusal:

@@ -44,7 +44,11 @@ class _Groups(NamedTuple):
 
 
 def regress_within(
-    columns: list[Floats], place: NDArray[np.intp], cells: int, pseudo_count: float
+    columns: list[Floats],
+    place: NDArray[np.intp],
+    cells: int,
+    pseudo_count: float,
+    observed: NDArray[np.bool_] | None = None,
 ) -> ConfigurationRegressions:
     """Regress the last column on the others in each configuration.
 
@@ -58,9 +62,13 @@ def regress_within(
         Number of configurations.
     pseudo_count
         Weight of the prior, in rows; see `isthmus.fitting.fit_mixed`.
+    observed
+        Which rows have a value of the target that was not imputed; None for all. Only they count
+        when it is decided whether a configuration has enough rows.
     """
     counts = np.bincount(place, minlength=cells)
     groups = _groups(columns, place, counts)
+    informed = counts if observed is None else np.bincount(place[observed], minlength=cells)
     n, k = len(place), len(columns) - 1
     mean = groups.counts @ groups.means / n
     away = groups.means - mean
@@ -75,7 +83,7 @@ def regress_within(
     step = max(_BATCH // (k + 1) ** 2, 1)
     for start in range(0, len(groups.cells), step):
         part = groups.part(slice(start, start + step))
-        fitted = _solve(part, pooled, common, pseudo_count)
+        fitted = _solve(part, informed[part.cells], pooled, common, pseudo_count)
         coefficients[part.cells], variances[part.cells] = fitted.coefficients, fitted.variance
         explained = (fitted.coefficients * part.means[:, :k]).sum(axis=1)
         intercepts[part.cells] = part.means[:, k] - explained
@@ -117,14 +125,16 @@ def _pooled(groups: _Groups, total: Floats, n: int) -> Floats:
     return np.diag(np.diagonal(total))
 
 
-def _solve(groups: _Groups, pooled: Floats, common: Floats, pseudo_count: float) -> Regression:
+def _solve(
+    groups: _Groups, informed: Integers, pooled: Floats, common: Floats, pseudo_count: float
+) -> Regression:
     """Return the regressions of configurations that occur."""
     sizes = groups.counts.astype(np.float64)
     own = regress(groups.scatters / sizes[:, None, None], common)
     if pseudo_count == 0:
         return own
     residual = np.maximum(sizes - 1.0 - own.rank, 0.0)
-    few = residual < _ENOUGH
+    few = np.minimum(residual, informed - 1.0 - own.rank) < _ENOUGH
     added = groups.scatters[few] + pseudo_count * pooled
     shrunk = regress(added, common)
     # Slopes with a prior take less than their rank, so that rounding cannot leave a negative rest.

@@ -84,7 +84,13 @@ def fit_gaussian(moments: Moments | Regimes, dag: DAG) -> GaussianNetwork:
     return network
 
 
-def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwork:
+def fit_mixed(
+    rows: Rows,
+    dag: DAG,
+    *,
+    pseudo_count: float = 1.0,
+    observed: NDArray[np.bool_] | None = None,
+) -> MixedNetwork:
     """Estimate the parameters of a network of mixed variables.
 
     A discrete node with discrete parents gets a probability table. A continuous node gets a linear
@@ -103,16 +109,21 @@ def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwor
         at the mean of the parents, and is the precision of a normal prior of the standardised
         slopes, the same for all levels. For linear regressions, see below.
 
+    observed
+        Shape (n, d): which values of the rows were not imputed; None if all were observed. See
+        `fit_incomplete`.
+
     Notes
     -----
-    A configuration with at least six residual degrees of freedom has the least-squares regression
-    of its own rows, whatever ``pseudo_count`` is. To a configuration with fewer, ``pseudo_count``
-    rows are added around its own mean, with the covariance within configurations, pooled over all
-    of them, and the sum of squared residuals is divided by the degrees of freedom; so a single row
-    gets the common slopes and variance. Slopes that the rows of a
-    configuration leave open (a parent is constant there) are the common ones. A configuration
-    without rows has the common slopes, and the mean and variance of all rows about them. If the
-    rows of a configuration lie exactly on a line, its variance comes from the added rows.
+    A configuration with at least six residual degrees of freedom (of observed values) has the
+    least-squares regression of its own rows, whatever ``pseudo_count`` is. To a configuration
+    with fewer, ``pseudo_count`` rows are added around its own mean, with the covariance within
+    configurations, pooled over all of them, and the sum of squared residuals is divided by the
+    degrees of freedom; so a single row gets the common slopes and variance. Slopes that the
+    rows of a configuration leave open (a parent is constant there) are the common ones. A
+    configuration without rows has the common slopes, and the mean and variance of all rows
+    about them. If the rows of a configuration lie exactly on a line, its variance comes from
+    the added rows.
     """
     check_pseudo_count(pseudo_count)
     schema = rows.schema
@@ -131,7 +142,11 @@ def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwor
         if not levels:
             place = _places(codes, sizes, rows.n)
             fitted = regress_within(
-                [*(columns[p] for p in continuous), own], place, prod(sizes), pseudo_count
+                [*(columns[p] for p in continuous), own],
+                place,
+                prod(sizes),
+                pseudo_count,
+                None if observed is None else observed[:, schema.index(node)],
             )
             conditionals[node] = ConditionalGaussian(
                 discrete,

@@ -119,7 +119,7 @@ class Source(ABC):
 
     def adapt(self, score: AdaptableT) -> AdaptableT:
         """Return the version of a score that these data need; the score itself for most data."""
-        return score if self.missing is None or not self.has_missing else self.missing.adapt(score)
+        return self.missing.adapt(score) if self.missing and self.leaves_missing else score
 
     @property
     def has_missing(self) -> bool:
@@ -129,7 +129,9 @@ class Source(ABC):
     @property
     def leaves_missing(self) -> bool:
         """Whether values are missing that the score has to handle."""
-        return self.missing is not None and self.missing.left_to_score and self.has_missing
+        if self.missing is None or not self.missing.left_to_score or not self.has_missing:
+            return False
+        return not self.schema().of_kind(Kind.CONTINUOUS)
 
     def gather(self, needs: type[Statistic], dag: DAG | None = None) -> Summary:
         """Return the statistics that a score needs; only of the families of a graph, if given."""
@@ -145,6 +147,10 @@ class Source(ABC):
     def incomplete(self) -> IncompleteCounts:
         """Return the coded rows of discrete variables, with missing values."""
         raise MismatchError("Only tables in memory or of an engine have incomplete rows.")
+
+    def incomplete_rows(self) -> NDArray[np.float64] | None:
+        """Return all rows with NaN for missing values, if moments are estimated from them."""
+        return None
 
     def selected(self, names: Sequence[str]) -> NDArray[np.float64]:
         """Return some columns of all rows, of shape (n, names), with levels as codes."""

@@ -201,7 +201,6 @@ class Accumulator:
         if self._filled:
             self._flush()
         methods = methods_for(
-            discrete=bool(self._schema.of_kind(Kind.DISCRETE)),
             continuous=bool(self._schema.of_kind(Kind.CONTINUOUS)),
             level=False,
         )

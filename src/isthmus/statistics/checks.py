@@ -26,13 +26,13 @@ def _listed(found: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
 
 
-def methods_for(*, discrete: bool, continuous: bool, level: bool) -> str:
+def methods_for(*, continuous: bool, level: bool) -> str:
     """Name the methods for missing values that a table allows.
 
     Parameters
     ----------
-    discrete, continuous
-        Whether the table has discrete columns, and continuous ones.
+    continuous
+        Whether the table has continuous columns.
     level
         Whether missing can be a level of its own: the table is in memory, and only discrete
         columns lack values.
@@ -40,16 +40,14 @@ def methods_for(*, discrete: bool, continuous: bool, level: bool) -> str:
     methods = ["DropRows()"]
     if level:
         methods.append("MissingAsLevel()")
-    if not continuous:
-        methods += ["AvailableCases()", "StructuralEM()"]
-    if not discrete:
-        methods.append("ExpectationMaximisation()")
+    methods.append("AvailableCases()")
+    methods.append("ExpectationMaximisation()" if continuous else "StructuralEM()")
     return " or ".join(", ".join(methods).rsplit(", ", 1))
 
 
 ANY_METHOD = (
-    "DropRows(), MissingAsLevel(), AvailableCases() or StructuralEM() for categories, or "
-    "ExpectationMaximisation() for numbers"
+    "DropRows(), AvailableCases(), MissingAsLevel() or StructuralEM() for categories, or "
+    "ExpectationMaximisation() for numbers and mixed tables"
 )
 
 

@@ -53,6 +53,10 @@ class PairCounts:
         """
         return self._effective(list(range(len(self.names))))
 
+    def fewest(self) -> float:
+        """The smallest number of rows over all pairs of columns."""
+        return float(self._between(list(range(len(self.names)))).min())
+
     def _effective(self, kept: list[int]) -> int:
         rows = float(self._between(kept).min())
         used = (1.0 - rows / self.n) * max(len(kept) - 2, 0)

@@ -26,6 +26,28 @@ LARGEST = 2**28
 """Maximum number of values in memory: 2 GB."""
 
 
+def with_indicators(schema: Schema, rows: Floats) -> Floats:
+    """Return the columns of all variables, with NaN for missing values.
+
+    Parameters
+    ----------
+    schema
+        The variables.
+    rows
+        Shape (n, d): values, or codes of levels, with NaN for missing values.
+    """
+    if not schema.of_kind(Kind.DISCRETE):
+        return rows
+    columns = []
+    for variable, own in zip(schema.variables, rows.T, strict=True):
+        if variable.kind is Kind.CONTINUOUS:
+            columns.append(own)
+        else:
+            levels = range(1, len(variable.levels))
+            columns += [np.where(np.isnan(own), np.nan, own == code) for code in levels]
+    return np.stack(columns, axis=1)
+
+
 class Standardised(NamedTuple):
     """Summed-up rows in units of the spread of each column.
 
@@ -56,19 +78,20 @@ class PatternRows(Statistic):
     Attributes
     ----------
     schema
-        The variables, all continuous.
+        The variables. Their columns are those of `Moments`: a discrete variable has one indicator
+        per level except the first, which are missing together.
     observed
-        Shape (patterns, d): which values are there.
+        Shape (patterns, p): which values of the p columns are there.
     sizes
         The number of rows of the table in each pattern.
     rows
-        Shape (r, d): values minus the shift, with zeros for missing values.
+        Shape (r, p): values minus the shift, with zeros for missing values.
     unit
         Shape (r,): what became of the column of ones.
     which
         Shape (r,): the pattern of each row.
     shift
-        Shape (d,): values near the means.
+        Shape (p,): values near the means.
     """
 
     schema: Schema
@@ -86,17 +109,24 @@ class PatternRows(Statistic):
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> Self:
         schema = source.schema() if dag is None else source.schema().subset(dag.nodes)
-        return cls.of(schema, [source.rows()[:, list(source.schema().indices(schema.names))]])
+        rows = source.rows()[:, list(source.schema().indices(schema.names))]
+        return cls.of(schema, [with_indicators(schema, rows)])
 
     @property
     def missing(self) -> Integers:
-        """Number of missing values of each column."""
-        missing: Integers = self.sizes @ ~self.observed
+        """Number of missing values of each variable."""
+        missing: Integers = self.sizes @ ~self._by_variable()
         return missing
 
+    def _by_variable(self) -> NDArray[np.bool_]:
+        """Which variables have values; one of a single level has no columns, and always does."""
+        whole = np.ones((len(self.observed), 1), dtype=np.bool_)
+        first = [start if start < stop else -1 for start, stop in self.schema.blocks]
+        return np.hstack([self.observed, whole])[:, first]
+
     def pair_counts(self) -> PairCounts:
-        """In how many rows both of two columns have a value."""
-        there = self.observed.astype(np.float64)
+        """In how many rows both of two variables have a value."""
+        there = self._by_variable().astype(np.float64)
         pairs = (there * self.sizes[:, None]).T @ there
         return PairCounts(self.schema.names, pairs, int(self.sizes.sum()))
 
@@ -105,9 +135,10 @@ class PatternRows(Statistic):
     ) -> Standardised:
         """Return the rows in units of the spread; by default of these rows themselves."""
         there = self.observed[self.which]
-        count = self.n - self.missing
+        count: Integers = self.sizes @ self.observed
+        names = self.schema.column_names
         if centre is None or scale is None:
-            empty = [n for n, c in zip(self.schema.names, count.tolist(), strict=True) if not c]
+            empty = [n for n, c in zip(names, count.tolist(), strict=True) if not c]
             if empty:
                 raise DataError(
                     f"The columns {empty[:10]} have no values, so that nothing can be estimated. "
@@ -119,7 +150,7 @@ class PatternRows(Statistic):
                 squares = np.einsum("ij,ij->j", away, away)
             if not np.isfinite(squares).all():
                 raise DataError(OVERFLOW)
-            refuse_underflow(self.schema.names, (away != 0.0).sum(axis=0) > 0, squares)
+            refuse_underflow(names, (away != 0.0).sum(axis=0) > 0, squares)
             centre, scale = self.shift + about, np.sqrt(squares / count)
             scale = np.where(scale > 0.0, scale, 1.0)
         away = (self.rows - self.unit[:, None] * (centre - self.shift)) / scale
@@ -128,7 +159,8 @@ class PatternRows(Statistic):
     def constants(self) -> tuple[str, ...]:
         """Names of the variables of which no two different values occur."""
         still = (self.standardised().rows == 0.0).all(axis=0)
-        return tuple(n for n, same in zip(self.schema.names, still.tolist(), strict=True) if same)
+        blocks = zip(self.schema.names, self.schema.blocks, strict=True)
+        return tuple(name for name, (start, stop) in blocks if still[start:stop].all())
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         return ()
@@ -142,7 +174,7 @@ class PatternRows(Statistic):
 
     @classmethod
     def of(cls, schema: Schema, blocks: Iterable[Floats]) -> Self:
-        """Sum up blocks of rows, with NaN for missing values."""
+        """Sum up blocks of rows of all columns, with NaN for missing values."""
         builder = PatternBuilder(schema)
         for block in blocks:
             builder.update(block)
@@ -156,22 +188,21 @@ class PatternBuilder:
     Parameters
     ----------
     schema
-        The variables, all continuous.
+        The variables.
     shift
         Values near the means; by default the means of the first rows.
     """
 
     def __init__(self, schema: Schema, shift: Floats | None = None) -> None:
-        schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments needs")
         self._schema = schema
         self._shift = shift
-        self._infinite = np.zeros(len(schema), dtype=np.int64)
+        self._infinite = np.zeros(schema.width, dtype=np.int64)
         self._parts: list[_Part] = []
         self._waiting: list[Floats] = []
         self._buffered = 0
 
     def update(self, rows: Floats) -> None:
-        """Add rows of shape (m, d), with NaN for missing values."""
+        """Add rows of shape (m, p), with NaN for missing values."""
         self._waiting.append(rows)
         self._buffered += rows.size
         if self._buffered >= BUFFERED:
@@ -189,7 +220,7 @@ class PatternBuilder:
         factor
             A factor of ``[1, x]``: one column for the ones, and one per column with values.
         """
-        rows = np.zeros((len(factor), len(self._schema)))
+        rows = np.zeros((len(factor), self._schema.width))
         rows[:, there] = factor[:, 1:]
         which = np.zeros(len(factor), dtype=np.intp)
         sizes = np.array([size], dtype=np.int64)
@@ -226,7 +257,7 @@ class PatternBuilder:
     ) -> tuple[Schema, NDArray[np.bool_], Integers, Floats, Floats, NDArray[np.intp], Floats]:
         """Return the attributes of `PatternRows`; infinite values raise an error."""
         self._sum_up()
-        infinite = zip(self._schema.names, self._infinite.tolist(), strict=True)
+        infinite = zip(self._schema.column_names, self._infinite.tolist(), strict=True)
         refuse_infinite(dict(infinite))
         refuse_empty(sum(int(part.sizes.sum()) for part in self._parts))
         assert self._shift is not None

@@ -28,13 +28,7 @@ from isthmus.sources.tables.kinds import (
     check_choice,
     check_kinds,
 )
-from isthmus.sources.tables.missing import (
-    DropRows,
-    ExpectationMaximisation,
-    KeepMissing,
-    Missing,
-    MissingAsLevel,
-)
+from isthmus.sources.tables.missing import DropRows, KeepMissing, Missing, MissingAsLevel
 from isthmus.sources.tables.missing_values import apply_strategy
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import (
@@ -49,9 +43,9 @@ from isthmus.statistics import (
 )
 from isthmus.statistics.checks import refuse_empty, refuse_missing, with_advice
 from isthmus.statistics.coded import as_codes
-from isthmus.statistics.expectation import Estimated, estimate_moments
+from isthmus.statistics.expectation import Estimated
 from isthmus.statistics.incomplete import IncompleteCounts
-from isthmus.statistics.patterns import PatternRows
+from isthmus.statistics.patterns import PatternRows, with_indicators
 
 
 class Prepared(NamedTuple):
@@ -259,19 +253,15 @@ class Frame(Source):
     def _estimated(self) -> Estimated:
         """Moments estimated from incomplete rows."""
         schema, _, _, absent = self._prepared
-        if absent is None or not isinstance(self.missing, ExpectationMaximisation):
+        if absent is None or self.missing is None or not self.missing.gives_moments:
             self._require_complete()
         if schema.has_features:
             raise MismatchError(
                 "Basis functions of missing values cannot be estimated. Use DropRows()."
             )
-        assert isinstance(self.missing, ExpectationMaximisation)
-        return estimate_moments(
-            PatternRows.of(schema, [self.rows_with_holes()]),
-            max_iterations=self.missing.max_iterations,
-            tolerance=self.missing.tolerance,
-            until=self._until,
-        )
+        assert self.missing is not None
+        rows = with_indicators(schema, self.rows_with_holes())
+        return self.missing.moments(PatternRows.of(schema, [rows]), self._until)
 
     def rows_with_holes(self) -> NDArray[np.float64]:
         """All rows, shape (n, d), levels as codes, with NaN for missing values."""
@@ -280,6 +270,11 @@ class Frame(Source):
         if absent is not None:
             values[absent.T] = np.nan
         return values
+
+    def incomplete_rows(self) -> NDArray[np.float64] | None:
+        """Return all rows with NaN for missing values, if moments are estimated from them."""
+        estimates = self.missing is not None and self.missing.gives_moments
+        return self.rows_with_holes() if estimates and self.has_missing else None
 
     def complete_columns(self) -> CompleteColumns:
         """The columns as they were read, without the rows that lack a value."""

@@ -108,7 +108,7 @@ def group(
         none = np.zeros(len(weights), dtype=np.bool_)
         absent = np.array([none if c.absent is None else c.absent for c in kept])
     else:
-        methods = methods_for(discrete=True, continuous=not are_all, level=False)
+        methods = methods_for(continuous=not are_all, level=False)
         refuse_missing({c.name: _missing(c, weights) for c in kept}, n, methods)
     coded = {c.name: c.encode(levels.get(c.name)) for c in kept}
     sizes = np.array([len(own) for _, own in coded.values()], dtype=np.int64)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus import deadline
-from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
@@ -46,14 +46,11 @@ from isthmus.sources.tables.lazy_missing import (
     refuse_incomplete,
 )
 from isthmus.sources.tables.missing import (
-    AvailableCases,
     DropRows,
-    ExpectationMaximisation,
     Missing,
     MissingAsLevel,
-    StructuralEM,
 )
-from isthmus.sources.tables.missing_values import complete_rows, refuse_other_kind
+from isthmus.sources.tables.missing_values import complete_rows
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import (
     CodedRows,
@@ -103,8 +100,8 @@ class Lazy(Source):
     keep
         Columns that are not left out whatever they look like; None for all.
     missing
-        How to handle missing values: `DropRows`, for discrete columns `AvailableCases` or
-        `StructuralEM`, for continuous ones `ExpectationMaximisation`; by default they are refused.
+        How to handle missing values: `DropRows`, `AvailableCases`, for discrete columns
+        `StructuralEM`, for others `ExpectationMaximisation`; by default they are refused.
     schema
         The variables, if they are known in advance. It also selects the columns and their order,
         and makes the query for the levels unnecessary.
@@ -161,7 +158,7 @@ class Lazy(Source):
         self._small: dict[tuple[str, ...], bool] = {}
         self._releases: list[Release] = []
         self._estimation: LazyEstimation | None = None
-        if isinstance(missing, ExpectationMaximisation):
+        if missing is not None and missing.gives_moments:
             self._estimation = LazyEstimation(missing, self._release)
 
     def _convert_times(self) -> dict[str, str]:
@@ -233,12 +230,7 @@ class Lazy(Source):
         if isinstance(self.missing, DropRows):
             remarks = self._drop_rows([n for n, r in readings.items() if r.used])
         if discrete:
-            try:
-                self._find_levels(discrete, readings)
-            except MissingValuesError:
-                if not isinstance(self.missing, ExpectationMaximisation):
-                    raise
-                raise refuse_other_kind(discrete, self.missing, "continuous") from None
+            self._find_levels(discrete, readings)
         remarks += incomplete_remarks(self.missing, self._groups, readings)
         refuse_nothing_left(readings.values())
         levels = {n: own for g in self._groups for n, own in g.levels.items()}
@@ -280,7 +272,8 @@ class Lazy(Source):
                 readings[column.name] = self._decide(column.name, column.profile(rows))
             return readings[column.name].read_as is ReadAs.DISCRETE
 
-        whole = isinstance(self.missing, AvailableCases | StructuralEM)
+        used = sum(reading.used for reading in readings.values())
+        whole = self.missing is not None and self.missing.left_to_score and len(names) == used
         if (whole or self._is_small(names)) and self._group(names, is_discrete) is not None:
             return
         if whole:
@@ -374,7 +367,8 @@ class Lazy(Source):
             columns,
             levels=levels,
             is_discrete=is_discrete,
-            allow_missing=isinstance(self.missing, AvailableCases | StructuralEM),
+            allow_missing=self.missing is not None
+            and (self.missing.left_to_score or self.missing.gives_moments),
             are_all=len(names) == len(self._cells),
             most=None if len(names) == 1 else _most_rows(names),
         )
@@ -415,12 +409,15 @@ class Lazy(Source):
         if self._moments is not None:
             return self._moments if names is None else self._moments.select(names)
         wanted = schema if names is None else schema.subset(names)
-        rows = None if wanted.of_kind(Kind.CONTINUOUS) else self._joint(wanted.names)
+        estimating = self._estimation is not None and schema.of_kind(Kind.CONTINUOUS)
+        direct = not estimating and not wanted.of_kind(Kind.CONTINUOUS)
+        rows = self._joint(wanted.names) if direct else None
         if rows is not None:
             moments = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
-        elif self._estimation is not None:
+        elif estimating and self._estimation is not None:
             columns = [self._columns[n] for n in schema.names]
             holes = any(p.values < p.rows for n, p in self._known_profiles() if n in schema)
+            holes = holes or self.has_missing
             self._moments = self._estimation.moments(self._engine, schema, columns, holes=holes)
             return self._moments if names is None else self._moments.select(names)
         else:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import final
 
 import numpy as np
 
 from isthmus.errors import MissingValuesError
 from isthmus.results.reading import ColumnReading
-from isthmus.sources.tables.engines.base import Engine
+from isthmus.sources.tables.engines.base import Engine, plain_names
 from isthmus.sources.tables.grouping import Grouped
-from isthmus.sources.tables.missing import ExpectationMaximisation, Missing
+from isthmus.sources.tables.missing import AvailableCases, Missing
 from isthmus.sources.tables.missing_values import (
+    IN_PAIRS,
     LEFT_TO_SCORES,
     moments_are_estimated,
-    refuse_other_kind,
+    refuse_all_discrete,
+    require_discrete,
 )
 from isthmus.statistics import IncompleteCounts, Kind, Moments, Schema
-from isthmus.statistics.expectation import estimate_moments
 
 
 @final
@@ -29,14 +31,12 @@ class LazyEstimation:
     Parameters
     ----------
     missing
-        When to stop.
+        How the moments are estimated.
     release
         Records what the engine sends.
     """
 
-    def __init__(
-        self, missing: ExpectationMaximisation, release: Callable[[str, int], None]
-    ) -> None:
+    def __init__(self, missing: Missing, release: Callable[[str, int], None]) -> None:
         self._missing = missing
         self._release = release
         self.until = math.inf
@@ -56,28 +56,53 @@ class LazyEstimation:
         holes
             Whether values are known to be missing, which saves the pass for complete rows.
         """
-        discrete = schema.of_kind(Kind.DISCRETE)
-        if discrete or not holes:
+        if not holes:
             try:
                 computed = engine.moments(schema, columns)
             except MissingValuesError:
-                if discrete:
-                    raise refuse_other_kind(discrete, self._missing, "continuous") from None
+                pass
             else:
                 self._release(computed.what, computed.size)
                 return computed.moments
-        summed = engine.patterns(schema, columns)
+        wide = schema
+        if schema.of_kind(Kind.DISCRETE):
+            engine, columns = _with_indicators(engine, schema, columns)
+            printed = schema.column_names
+            wide = Schema.continuous(printed if len(set(printed)) == len(printed) else columns)
+        summed = engine.patterns(wide, columns)
         self._release(summed.what, summed.size)
-        patterns = summed.patterns
-        estimated = estimate_moments(
-            patterns,
-            max_iterations=self._missing.max_iterations,
-            tolerance=self._missing.tolerance,
-            until=self.until,
-        )
+        patterns = replace(summed.patterns, schema=schema)
+        estimated = self._missing.moments(patterns, self.until)
         lost, cells = int(patterns.missing.sum()), patterns.n * len(schema)
-        self.remarks = (moments_are_estimated(lost, cells), *estimated.remarks())
+        remark = moments_are_estimated(lost, cells)
+        if isinstance(self._missing, AvailableCases):
+            remark = f"{lost:,} of {cells:,} values are missing; {IN_PAIRS}."
+        self.remarks = (remark, *estimated.remarks())
         return estimated.moments
+
+
+def _with_indicators(
+    engine: Engine, schema: Schema, columns: Sequence[str]
+) -> tuple[Engine, list[str]]:
+    """A table with a column per value and level, in the order of `Schema.columns`."""
+    import narwhals as nw
+
+    table = nw.from_native(engine.table)
+    types, wanted = table.collect_schema(), []
+    for variable, name in zip(schema.variables, columns, strict=True):
+        column = nw.col(name)
+        if variable.kind is Kind.CONTINUOUS:
+            wanted.append(column)
+            continue
+        present = ~column.is_null()
+        if types[name].is_float():
+            present &= ~column.is_nan()
+        for level in variable.levels[1:]:
+            indicator = nw.when(column == level).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+            wanted.append(nw.when(present).then(indicator))
+    names = plain_names(schema.column_names)
+    aliased = [column.alias(name) for column, name in zip(wanted, names, strict=True)]
+    return engine.of_table(table.select(*aliased).to_native()), names
 
 
 def incomplete_counts(schema: Schema, groups: Sequence[Grouped]) -> IncompleteCounts:
@@ -94,12 +119,16 @@ def incomplete_counts(schema: Schema, groups: Sequence[Grouped]) -> IncompleteCo
 def incomplete_remarks(
     missing: Missing | None, groups: Sequence[Grouped], readings: Mapping[str, ColumnReading]
 ) -> tuple[str, ...]:
-    """Return a note on missing values that are left to the score; refuse continuous columns."""
-    if missing is None or type(missing) not in LEFT_TO_SCORES:
+    """Return a note on missing values that are left to the score; refuse what it cannot treat."""
+    if missing is None:
         return ()
-    wrong = [n for n, r in readings.items() if r.used and not any(n in g.levels for g in groups)]
-    if wrong:
-        raise refuse_other_kind(wrong, missing, "discrete")
+    numbers = [n for n, r in readings.items() if r.used and not any(n in g.levels for g in groups)]
+    if missing.completes:
+        require_discrete(numbers, missing)
+    if numbers or not any(grouped.absent is not None for grouped in groups):
+        return ()
+    if not missing.left_to_score:
+        raise refuse_all_discrete(missing)
     for grouped in groups:
         if grouped.absent is not None:
             lost = int((grouped.absent * grouped.rows.filled()).sum())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar, final
 
 from isthmus.models.columns import is_absent as is_absent
 from isthmus.options import require_instance, require_integer, require_number
+from isthmus.statistics.expectation import Estimated, available_moments, estimate_moments
+from isthmus.statistics.patterns import PatternRows
 
 
 class Adaptable(Protocol):
@@ -28,17 +31,32 @@ class Missing:
     Attributes
     ----------
     left_to_score
-        Whether missing values stay, and the score handles them.
+        Whether missing values of discrete columns stay, and the score handles them.
     completes
         Whether missing values are completed while one graph is learned.
+    gives_moments
+        Whether moments of incomplete rows can be estimated.
     """
 
     left_to_score: ClassVar[bool] = False
     completes: ClassVar[bool] = False
+    gives_moments: ClassVar[bool] = False
 
     def adapt(self, score: AdaptableT) -> AdaptableT:
         """Return the version of a score for incomplete rows; by default the score itself."""
         return score
+
+    def moments(self, patterns: PatternRows, until: float = math.inf) -> Estimated:
+        """Estimate moments from incomplete rows, if `gives_moments`.
+
+        Parameters
+        ----------
+        patterns
+            The rows, summed up by pattern.
+        until
+            Stop at this time of ``time.monotonic()``, if steps are repeated.
+        """
+        raise NotImplementedError
 
 
 @final
@@ -103,11 +121,17 @@ class MissingAsLevel(Missing):
 @final
 @dataclass(frozen=True)
 class AvailableCases(Missing):
-    """Score each family on the rows that are complete for it, for discrete columns.
+    """Use all rows that have the values that a part of the computation needs.
 
-    This works with `BIC`, `AIC` and `EBIC`. The dependence among a child and its parents is the
-    average over the rows that are complete for them, times the number of all rows. Graphs that are
+    If all columns are discrete, each family is scored on the rows that are complete for it. This
+    works with `BIC`, `AIC` and `EBIC`. The dependence among a child and its parents is the average
+    over the rows that are complete for them, times the number of all rows. Graphs that are
     Markov-equivalent have the same score: which values are missing does not determine directions.
+
+    For continuous and mixed tables, each correlation is computed from the rows that have both
+    values. Values must be missing completely at random; `ExpectationMaximisation` needs less than
+    that, is more accurate, and takes longer.
+
     Without missing values the score is that of complete data, bit for bit.
 
     Parameters
@@ -117,7 +141,7 @@ class AvailableCases(Missing):
         rows. Families are compared on different rows, so the gain of an edge has a standard error
         that grows with the number of missing values. With 1, false edges become rarer with more
         rows if values are missing completely at random, and weak edges need more rows; with 0,
-        there are more of both.
+        there are more of both. Only for discrete tables.
 
     Examples
     --------
@@ -131,6 +155,7 @@ class AvailableCases(Missing):
 
     standard_errors: float = 1.0
     left_to_score: ClassVar[bool] = True
+    gives_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_number(self, "standard_errors", least=0)
@@ -139,15 +164,20 @@ class AvailableCases(Missing):
         adapted: AdaptableT = score.of_incomplete_rows(self.standard_errors)
         return adapted
 
+    def moments(self, patterns: PatternRows, until: float = math.inf) -> Estimated:
+        del until
+        return available_moments(patterns)
+
 
 @final
 @dataclass(frozen=True)
 class ExpectationMaximisation(Missing):
     """Estimate the moments of a normal distribution from all observed values.
 
-    For continuous columns. Every score, search and sampler for Gaussian networks then works on
-    these moments. Values may be missing at random, that is, depending on other values that are
-    observed.
+    For continuous and mixed tables. Every score of moments, search and sampler then works on these
+    moments. In a mixed table, a category is represented by indicators of its levels, which are
+    treated as if they were normal: the model of `DegenerateGaussian`, the default score. Values may
+    be missing at random, that is, depending on other values that are observed.
 
     Parameters
     ----------
@@ -171,10 +201,19 @@ class ExpectationMaximisation(Missing):
 
     max_iterations: int = 200
     tolerance: float = 1e-4
+    gives_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_integer(self, "max_iterations", least=1)
         require_number(self, "tolerance", above=0)
+
+    def moments(self, patterns: PatternRows, until: float = math.inf) -> Estimated:
+        return estimate_moments(
+            patterns,
+            max_iterations=self.max_iterations,
+            tolerance=self.tolerance,
+            until=until,
+        )
 
 
 @final

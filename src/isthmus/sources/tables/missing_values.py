@@ -31,6 +31,9 @@ LEFT_TO_SCORES: dict[type[Missing], str] = {
 }
 """Strategies for discrete columns that leave missing values to the score, and what they do."""
 
+IN_PAIRS = "each correlation is computed from the rows that have both values"
+"""What `AvailableCases` does for tables with continuous columns."""
+
 Read: TypeAlias = tuple[TableColumn, ColumnReading]
 
 
@@ -53,27 +56,29 @@ def apply_strategy(
     if isinstance(missing, DropRows):
         return _dropped(columns, rows)
     if isinstance(missing, MissingAsLevel):
-        _require(columns, holes, missing, discrete=True, all_columns=False)
+        require_discrete([name for name in _numbers(columns) if name in holes], missing)
         return list(columns), (f"{counted}; they are the level {missing.level!r}.",)
     if isinstance(missing, AvailableCases):
-        _require(columns, holes, missing, discrete=True, all_columns=True)
-        return list(columns), (f"{counted}; {LEFT_TO_SCORES[AvailableCases]}.",)
+        how = IN_PAIRS if _numbers(columns) else LEFT_TO_SCORES[AvailableCases]
+        return list(columns), (f"{counted}; {how}.",)
     if isinstance(missing, StructuralEM):
-        _require(columns, holes, missing, discrete=True, all_columns=True)
+        require_discrete(_numbers(columns), missing)
         return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
     if isinstance(missing, KeepMissing):
         return list(columns), ()
     if isinstance(missing, ExpectationMaximisation):
-        _require(columns, holes, missing, discrete=False, all_columns=True)
+        if not _numbers(columns):
+            raise refuse_all_discrete(missing)
         return list(columns), (moments_are_estimated(sum(holes.values()), rows * len(columns)),)
-    are_discrete = {c.name: r.read_as is ReadAs.DISCRETE for c, r in columns}
-    methods = methods_for(
-        discrete=any(are_discrete.values()),
-        continuous=not all(are_discrete.values()),
-        level=all(are_discrete[name] for name in holes),
-    )
+    numbers = _numbers(columns)
+    methods = methods_for(continuous=bool(numbers), level=holes.keys().isdisjoint(numbers))
     refuse_missing({c.name: c.missing for c, _ in columns}, rows, methods)
     return list(columns), ()
+
+
+def _numbers(columns: Sequence[Read]) -> list[str]:
+    """Names of the columns that are not discrete."""
+    return [c.name for c, r in columns if r.read_as is not ReadAs.DISCRETE]
 
 
 def _dropped(columns: Sequence[Read], rows: int) -> tuple[list[Read], tuple[str, ...]]:
@@ -118,35 +123,20 @@ def _remarks(before: int, after: int) -> tuple[str, ...]:
     return (f"{lost:,} of {before:,} rows ({lost / before:.1%}) lack a value and were dropped.",)
 
 
-def _require(
-    columns: Sequence[Read],
-    holes: dict[str, int],
-    missing: Missing,
-    *,
-    discrete: bool,
-    all_columns: bool,
-) -> None:
-    """Refuse columns of the kind that a strategy cannot treat."""
-    wrong = [
-        c.name
-        for c, r in columns
-        if (r.read_as is ReadAs.DISCRETE) is not discrete and (all_columns or c.name in holes)
-    ]
-    if wrong:
-        raise refuse_other_kind(wrong, missing, "discrete" if discrete else "continuous")
+def require_discrete(names: Sequence[str], missing: Missing) -> None:
+    """Refuse columns of numbers that a strategy for categories cannot treat."""
+    if names:
+        raise MissingValuesError(
+            f"{missing!r} takes discrete columns, and {list(names[:10])} are not. Use "
+            "ExpectationMaximisation(), AvailableCases() or DropRows(); or leave these columns out."
+        )
 
 
-def refuse_other_kind(names: Sequence[str], missing: Missing, kind: str) -> MissingValuesError:
-    """The error for columns of a kind that a strategy cannot treat."""
-    other, fitting = (
-        ("continuous", "ExpectationMaximisation()")
-        if kind == "discrete"
-        else ("discrete", "StructuralEM() or AvailableCases()")
-    )
+def refuse_all_discrete(missing: Missing) -> MissingValuesError:
+    """The error for a table without numbers if moments were to be estimated."""
     return MissingValuesError(
-        f"{missing!r} takes {kind} columns, and {list(names[:10])} are not. Use DropRows(), or "
-        f"{fitting} if all columns are {other}; leave these columns out; or fill in their missing "
-        "values with a method you trust."
+        f"{missing!r} is for tables with continuous columns, and all columns are discrete. Use "
+        "StructuralEM(), AvailableCases() or DropRows()."
     )
 
 

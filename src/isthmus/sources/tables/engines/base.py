@@ -263,7 +263,6 @@ class Engine(ABC):
 def usable_methods(schema: Schema) -> str:
     """Name the methods for missing values that a table of an engine allows."""
     return methods_for(
-        discrete=bool(schema.of_kind(Kind.DISCRETE)),
         continuous=bool(schema.of_kind(Kind.CONTINUOUS)),
         level=False,
     )
