@@ -28,7 +28,7 @@ LEVELS = {"a": 2, "b": 2, "c": 3, "d": 2}
 STAND_IN = """
 import os, sys
 from isthmus.joint.transport import pinned_channel
-from isthmus.joint.shares import two_party
+from isthmus.joint.shares import party_controller, requests, two_party
 two_party.TwoParty.__init__.__kwdefaults__["engine"] = (
     sys.executable, "-m", "tests.processes.stand_in_engine"
 )
@@ -41,10 +41,17 @@ def lying(self, message):
         message = {key: eval(change.partition("=")[2], {}, {"x": message[key]})}
     send(self, message)
 pinned_channel.PinnedChannel.send = lying
+claims = party_controller.PartyController.claims
+def claimed(self):
+    text = os.environ.get("CLAIM", "{}")
+    return {**claims(self), **eval(text)}
+party_controller.PartyController.claims = claimed
+requests.PrivateK2Request.openings = lambda self, study: 6
 from isthmus.cli import main
 raise SystemExit(main())
 """
-"""The command with an engine that stands in, and with lies: LIE is "key=expression in x"."""
+"""The command with an engine that stands in, and with lies: LIE is "key=expression in x", for
+messages; CLAIM has other claims, which are signed."""
 
 
 def two_ports() -> int:

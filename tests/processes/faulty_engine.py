@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from isthmus.joint.shares import computation, engine_process
+from isthmus.joint.shares import engine_process
 from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus.joint.shares.shares import SecretShare
 
 COMMAND = [
     sys.executable,
@@ -25,18 +26,18 @@ from isthmus.joint.shares import two_party, two_party_run
 two_party.TwoParty.__init__.__kwdefaults__["engine"] = (
     sys.executable, "-m", "tests.processes.faulty_engine"
 )
-decided = two_party_run.TwoPartyRun._decided
+opened = two_party_run.TwoPartyRun._open
 def dying(self, value):
-    decided(self, value)
+    opened(self, value)
     open(os.environ["FAULT_AT"], "w").close()
     os.kill(os.getpid(), signal.SIGKILL)
 if os.environ["FAULT"] == "party dies":
-    two_party_run.TwoPartyRun._decided = dying
+    two_party_run.TwoPartyRun._open = dying
 from isthmus.cli import main
 raise SystemExit(main())
 """,
 ]
-"""The command of a party with this engine; "party dies" kills it after the first decision."""
+"""The command of a party with this engine; "party dies" kills it after the first opening."""
 
 
 def happened() -> None:
@@ -62,20 +63,18 @@ def garbage(engine: SecretSharingRuntime, *_: object) -> None:
 
 
 def short_share(
-    engine: SecretSharingRuntime, _secret: object, what: str, _to: Sequence[int] = ()
+    engine: SecretSharingRuntime, secret: SecretShare, what: str, _to: Sequence[int] = ()
 ) -> None:
-    """Send bytes instead of a share, which have not even its length."""
-    assert engine._witness is not None
-    engine._witness.before(what)
+    """Open a share that has not the length of a share."""
     happened()
-    engine._link.send(1 - engine.rank, os.urandom(5))
+    engine._opener.open(what, secret.words.tobytes()[:-5], (0, 1))
     time.sleep(60)
 
 
 def fewer_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def compute_less(link: Any, task: Any, values: Any, witness: Any, present: Any) -> Any:
+    def compute_less(link: Any, study: Any, given: Any, parent: Any, rows: Any, n: int) -> Any:
         happened()
-        return compute(link, task, values[:-1], witness, present[:-1])
+        return compute(link, study, given, parent, rows[:-1], n)
 
     return compute_less
 
@@ -89,5 +88,5 @@ if __name__ == "__main__":
         case "short share":
             SecretSharingRuntime.open = short_share  # type: ignore[assignment,method-assign]
         case "fewer rows":
-            computation.compute = fewer_rows(computation.compute)
+            engine_process.compute = fewer_rows(engine_process.compute)
     engine_process.main(sys.argv[1], sys.argv[2])

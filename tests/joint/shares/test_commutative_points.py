@@ -45,7 +45,7 @@ def both(function: Callable[..., Any], people: list[list[str]], *more: Any) -> A
     results: list[Any] = [None, None]
 
     def run(rank: int) -> None:
-        results[rank] = function(links[rank], people[rank], *more)
+        results[rank] = function(links[rank], people[rank], *more, len(people[1 - rank]))
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
     for thread in threads:
@@ -121,9 +121,10 @@ def test_one_party_learns_who_and_rows_are_aligned(receiver: int) -> None:
     [
         [b""],
         [b"12345678"],
+        [(1).to_bytes(8, "little")],  # not as many as it stated
         [(2).to_bytes(8, "little"), bytes(63)],
-        [(1).to_bytes(8, "little"), bytes(64)],
-        [(1).to_bytes(8, "little"), bytes(32)],  # a point of low order
+        [(2).to_bytes(8, "little"), bytes(96)],
+        [(2).to_bytes(8, "little"), bytes(32) + point_of("x")],  # a point of low order
         [(2).to_bytes(8, "little"), point_of("x") * 2],
     ],
 )
@@ -133,5 +134,5 @@ def test_messages_that_are_no_points(messages: list[bytes]) -> None:
         queues[1].put(message)
     link: Any = Link(1, queues)
     with pytest.raises(AbortedError) as caught:
-        count_common(link, ["a"])
+        count_common(link, ["a"], 2)
     assert caught.value.reason == "broken message"

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from tests.joint.shares.companies import LEVELS, Companies, protocol
 
 from isthmus.errors import AbortedError, RefusedError
-from isthmus.joint import Ledger, MemoryJournal, MemoryLedger
+from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
-from isthmus.joint.shares.party_controller import PartyController
+from isthmus.joint.shares.openings import HeldShare, NextRun, RunJournal
+from isthmus.joint.shares.party_controller import GREETING, PartyController
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.requests import (
     CrossMoments,
@@ -21,11 +22,11 @@ from isthmus.joint.shares.requests import (
     PrivateK2Request,
     TwoPartyRequest,
 )
-from isthmus.joint.shares.run_journal import NextRun, RunJournal
 from isthmus.statistics import Schema
 
 STEPS = (-1, 0, 1)
-RUN = NextRun(1, {}, 0)
+RUN = NextRun(1)
+NONCES = ("1", "2")
 
 
 def numbers() -> Companies:
@@ -232,6 +233,12 @@ def test_refusals_are_written_and_tell_the_other_party_nothing(tmp_path: Path) -
     assert (entry["event"], entry["why"], entry["round"]) == ("refused", "policy", 1)
 
 
+def hello_of(made: PartyController, claims: dict[str, Any]) -> dict[str, str]:
+    """The greeting of a party that claims something else, with its signature."""
+    made.claims = lambda: claims  # type: ignore[method-assign]
+    return made.hello(NONCES[::-1])
+
+
 def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
     companies = Companies()
     people = {"person": ["x", "y"]}
@@ -248,9 +255,9 @@ def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
         return bank, shop
 
     bank, shop = both()
-    greetings = bank.hello("1"), shop.hello("2")
-    bank.record_aligning(bank.agree(greetings[1]))
-    shop.record_aligning(shop.agree(greetings[0]))
+    greetings = bank.hello(NONCES), shop.hello(NONCES[::-1])
+    bank.record_aligning(bank.agree(greetings[1], NONCES))
+    shop.record_aligning(shop.agree(greetings[0], NONCES[::-1]))
     bank.witness(shop.head())
     bank.end(RUN, "done")
     key = companies.keys["shop"].public.hex()
@@ -263,11 +270,89 @@ def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
     bank, shop = both()
     for attempt in (1, 2):
         with pytest.raises(RefusedError, match="does not contain any more"):
-            shop.agree(bank.hello("3"))
+            shop.agree(bank.hello(NONCES), NONCES[::-1])
         assert ledgers["shop"].entries()[-1]["missing"] == lost
         if attempt == 1:
-            bank.record_aligning(bank.agree(shop.hello("4")))
+            bank.record_aligning(bank.agree(shop.hello(NONCES[::-1]), NONCES))
+    claims = shop.claims()
     for head in (None, 7, "0" * 63, "G" * 64):
         with pytest.raises(AbortedError, match="a hash of its ledger") as caught:
-            bank.agree(shop.hello("5") | {"head": head})
+            bank.agree(hello_of(shop, claims | {"head": head}), NONCES)
         assert caught.value.reason == "broken message"
+
+
+def pair(folder: Path) -> tuple[PartyController, PartyController]:
+    companies, rows = Companies(), {"person": [f"p{i}" for i in range(30)]}
+    bank = rows | {"income": ["low", "high"] * 15, "debt": ["no", "yes"] * 15}
+    shop = rows | {"visits": ["few", "many"] * 15}
+    return (
+        controller(companies, folder, bank, name="bank"),
+        controller(companies, folder, shop, name="shop"),
+    )
+
+
+@pytest.mark.parametrize("stolen", ["signature", "nonces", "certificates", "text"])
+def test_a_greeting_is_signed_by_the_identity_for_this_connection(
+    stolen: str, tmp_path: Path
+) -> None:
+    """A copy of the certificate's key is not enough, nor an older greeting, nor another's."""
+    bank, shop = pair(tmp_path)
+    hello = shop.hello(NONCES[::-1])
+    assert bank.agree(hello, NONCES) == NextRun(1)
+    match stolen:
+        case "signature":
+            thief, text = Identity.generate(), hello["text"]
+            hello = {"text": text, "signature": thief.sign(GREETING + text.encode()).hex()}
+        case "nonces":
+            hello = shop.hello(("2", "another"))
+        case "certificates":
+            hello = {**hello, "text": hello["text"].replace("sha256:1", "sha256:2")}
+        case "text":
+            hello = {**hello, "text": hello["text"].replace('"run": 0', '"run": 1')}
+    with pytest.raises(AbortedError, match="did not sign") as caught:
+        bank.agree(hello, NONCES)
+    assert caught.value.reason == "wrong identity"
+
+
+def test_an_invented_memory_is_not_believed(tmp_path: Path) -> None:
+    """The other party claims a run with openings that this party knows nothing about."""
+    bank, shop = pair(tmp_path)
+    claims = shop.claims() | {"run": 1, "finished": False, "rows": 30, "sessions": {"step 1": "s"}}
+    run = bank.agree(hello_of(shop, claims), NONCES)
+    assert run == NextRun(1)
+    assert bank.positions(run) is None
+
+
+def test_a_spent_opening_is_not_opened_again(tmp_path: Path) -> None:
+    """The other party says that it has lost its share, or that it has another one."""
+    for sessions in ({}, {"step 1": "t"}):
+        bank, shop = pair(tmp_path)
+        bank.journal.open(1)
+        bank.journal.hold(1, "step 1", HeldShare("s", b"share"))
+        claims = shop.claims() | {"run": 1, "finished": False, "sessions": sessions}
+        assert bank.agree(hello_of(shop, claims), NONCES) == NextRun(1)  # nothing had left
+        bank.journal.spend(1, "step 1", "c")
+        with pytest.raises(RefusedError, match="not opened again: this run is over"):
+            bank.agree(hello_of(shop, claims), NONCES)
+        assert bank.journal.past().finished
+
+
+def test_an_opening_is_written_once(tmp_path: Path) -> None:
+    ledger = MemoryLedger()
+    made = controller(numbers(), tmp_path, columns(40), ledger)
+    for label in ("x", "x", "y" * 2000, "y" * 2000):
+        made.spend(RUN, label)
+    assert [entry["what"] for entry in ledger.entries()] == ["x", "y" * 1000]
+    (tmp_path / "STOP").touch()
+    with pytest.raises(RefusedError, match="stopped"):
+        made.spend(RUN, "x")
+
+
+def test_each_comparison_of_identifiers_counts(tmp_path: Path) -> None:
+    """Also one that was interrupted: the other party may know its result."""
+    bank, shop = pair(tmp_path)
+    bank.agree(shop.hello(NONCES[::-1]), NONCES)
+    bank.record_aligning(RUN)
+    bank.record_aligning(RUN)
+    with pytest.raises(RefusedError, match="2 rounds were opened in this study; 2 are allowed"):
+        bank.record_aligning(RUN)

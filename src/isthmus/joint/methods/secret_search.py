@@ -13,9 +13,14 @@ from isthmus.errors import AbortedError, ArgumentError, MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.methods.objective import JointObjective
-from isthmus.joint.shares.private_tables import OWN, OwnTable
+from isthmus.joint.shares.private_tables import OwnTable
 from isthmus.joint.shares.protocol import two_parties
-from isthmus.joint.shares.requests import PrivateK2Request, StructureOnlyRequest, TwoPartyRequest
+from isthmus.joint.shares.requests import (
+    OWN,
+    PrivateK2Request,
+    StructureOnlyRequest,
+    TwoPartyRequest,
+)
 from isthmus.objectives import Capability, Sense
 from isthmus.options import require_integer
 from isthmus.results.details import SearchDetails

@@ -152,8 +152,11 @@ RECEIVER = 0
 """Rank of the party that counts; it tells the other one the number."""
 
 
-def count_common(link: Context, hashes: Sequence[str]) -> int:
-    """Count the people whom both parties have; neither learns who they are.
+def count_common(link: Context, hashes: Sequence[str], others: int) -> int:
+    """Count the people whom both parties have.
+
+    Parties that follow the protocol do not learn who they are. One that multiplies each of its
+    points by another number recognises each of its own people among the answers.
 
     Parameters
     ----------
@@ -161,23 +164,24 @@ def count_common(link: Context, hashes: Sequence[str]) -> int:
         The connection to the other party, which calls this function at the same time.
     hashes
         A distinct hash per person, made in the same way by both parties.
+    others
+        How many people the other party states to have. It gets no answer about other points.
     """
     own = Multiplier()
     _send(link, len(hashes), (own(point_of(h)) for h in _shuffled(hashes)))
-    theirs = _receive(link)
+    theirs = _receive(link, others)
     both = [own(point) for point in theirs]
     if link.rank != RECEIVER:
-        _send(
-            link, len(both), _shuffled(both)
-        )  # in another order, so that nobody can be recognised
+        # In another order, so that nobody can be recognised.
+        _send(link, len(both), _shuffled(both))
         return _take_count(link)
-    found = len(set(both).intersection(_receive(link)))
+    found = len(set(both).intersection(_receive(link, len(hashes))))
     _send_count(link, found)
     return found
 
 
 def aligned_to_one(
-    link: Context, hashes: Sequence[str], receiver: int
+    link: Context, hashes: Sequence[str], receiver: int, others: int
 ) -> tuple[NDArray[np.intp], int]:
     """Align the rows of both parties so that one of them alone learns which people are common.
 
@@ -188,6 +192,8 @@ def aligned_to_one(
     ----------
     receiver
         Rank of the party that learns which of its people are common.
+    others
+        How many people the other party states to have.
 
     Returns
     -------
@@ -199,17 +205,14 @@ def aligned_to_one(
     own = Multiplier()
     order = _shuffled(range(len(hashes)))
     _send(link, len(order), (own(point_of(hashes[i])) for i in order))
-    theirs = _receive(link)
+    theirs = _receive(link, others)
     both = [own(point) for point in theirs]
     if link.rank != receiver:
         _send(link, len(both), both)  # in the order in which they came
         return np.array(order, dtype=np.intp), _take_count(link)
     place = {point: j for j, point in enumerate(both)}
     positions = np.full(len(both), -1, dtype=np.intp)
-    answers = _receive(link)
-    if len(answers) != len(order):
-        raise _broken()
-    for i, point in zip(order, answers, strict=True):
+    for i, point in zip(order, _receive(link, len(order)), strict=True):
         if point in place:
             positions[place[point]] = i
     people = int((positions >= 0).sum())
@@ -225,8 +228,10 @@ def _send(link: Context, number: int, points: Iterable[bytes]) -> None:
         link.send(1 - link.rank, b"".join(batch))
 
 
-def _receive(link: Context) -> list[bytes]:
-    number = _take_count(link)
+def _receive(link: Context, number: int) -> list[bytes]:
+    """Receive this many points; `AbortedError` if they are other ones or not as many."""
+    if _take_count(link) != number:
+        raise _broken()
     points: list[bytes] = []
     while len(points) < number:
         data = bytes(link.recv(1 - link.rank))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
@@ -28,18 +29,33 @@ Input = SecretShare | Private | NDArray[Any]
 BOTH = (0, 1)
 
 
-class Witness(Protocol):
-    """Approves values before they are opened, and records them afterwards."""
+class Opener(Protocol):
+    """Opens values: nothing else makes anything known to a party."""
 
-    def before(self, label: str) -> None:
-        """Return if the value may be opened; raise otherwise."""
+    def open(self, what: str, share: bytes, to: Sequence[int]) -> bytes:
+        """Exchange shares of a value with the other party.
 
-    def after(self, label: str, value: Any) -> None:
-        """Record a value that both parties now know.
-
-        Values that were opened to one party only are not recorded, because the content of the
-        journal is exchanged when a run is resumed.
+        Returns
+        -------
+        bytes
+            The own share, which is that of an earlier attempt if there was one, followed by the
+            other's if this party learns the value.
         """
+
+
+@final
+class LinkOpener:
+    """Opens values without any record, over the link of the engines; for tests and benchmarks."""
+
+    def __init__(self, link: Context) -> None:
+        self._link = link
+
+    def open(self, what: str, share: bytes, to: Sequence[int]) -> bytes:
+        del what
+        other = 1 - self._link.rank
+        if other in to:
+            self._link.send(other, share)
+        return share + (bytes(self._link.recv(other)) if self._link.rank in to else b"")
 
 
 @final
@@ -78,19 +94,17 @@ class SecretSharingRuntime:
 
     Parameters
     ----------
+    opener
+        Opens values; by default without a record.
     log
         File for the link's statistics, of every program.
-    known
-        Values opened in an earlier attempt at the same computation, by their descriptions. It is
-        not opened again.
     """
 
     def __init__(
         self,
         link: Context,
-        witness: Witness | None = None,
+        opener: Opener | None = None,
         log: Path | None = None,
-        known: Mapping[str, Any] | None = None,
     ) -> None:
         require_spu()
         import jax
@@ -100,8 +114,7 @@ class SecretSharingRuntime:
         self.rank: int = link.rank
         self.transcript: list[RevealedValue] = []
         self._link = link
-        self._witness = witness
-        self._known = {} if known is None else dict(known)
+        self._opener = LinkOpener(link) if opener is None else opener
         self._cache: dict[Any, _Compiled] = {}
         self._names = 0
         _quieten(log)
@@ -152,23 +165,16 @@ class SecretSharingRuntime:
         array or None
             The value; None at a party that does not learn it.
         """
-        if what in self._known:
-            return self._recalled(what, to)
-        if self._witness is not None:
-            self._witness.before(what)
-        other = 1 - self.rank
-        value = None
+        words = np.ascontiguousarray(secret.words)
         try:
-            if other in to:
-                self._link.send(other, np.ascontiguousarray(secret.words).tobytes())
+            shares = np.frombuffer(self._opener.open(what, words.tobytes(), to), dtype=np.uint64)
+            value = None
             if self.rank in to:
-                theirs = np.frombuffer(self._link.recv(other), dtype=np.uint64)
-                value = secret.combine(theirs.reshape(secret.words.shape))
+                own, theirs = shares.reshape(2, *words.shape)
+                value = replace(secret, words=own).combine(theirs)
         except (RuntimeError, ValueError) as error:
             raise _stopped(error) from error
         self.transcript.append(RevealedValue(what, tuple(to), value))
-        if self._witness is not None and value is not None and len(to) == len(BOTH):
-            self._witness.after(what, value)
         return value
 
     def publish(
@@ -183,27 +189,15 @@ class SecretSharingRuntime:
         shape
             Their shape, which both parties know.
         """
-        if what in self._known:
-            return self._recalled(what, (1 - owner,)).astype(np.float64).reshape(shape)
-        if self._witness is not None:
-            self._witness.before(what)
+        given = values if owner == self.rank else np.zeros(shape)
+        data = np.ascontiguousarray(given, dtype=np.float64).tobytes()
         try:
-            if owner == self.rank:
-                self._link.send(1 - owner, np.ascontiguousarray(values, np.float64).tobytes())
-            else:
-                values = np.frombuffer(self._link.recv(owner), dtype=np.float64)
-            values = values.reshape(shape)
+            shares = np.frombuffer(self._opener.open(what, data, (1 - owner,)), dtype=np.float64)
+            values = shares[-math.prod(shape) :].reshape(shape)
         except (RuntimeError, ValueError) as error:
             raise _stopped(error) from error
         self.transcript.append(RevealedValue(what, (1 - owner,), values))
-        if self._witness is not None:
-            self._witness.after(what, values)
         return values
-
-    def _recalled(self, what: str, to: Sequence[int]) -> NDArray[Any]:
-        value = np.asarray(self._known[what])
-        self.transcript.append(RevealedValue(what, tuple(to), value))
-        return value
 
     def agree(self, topic: str, terms: object) -> None:
         """Check that both parties are about to compute the same, or raise `AbortedError`.

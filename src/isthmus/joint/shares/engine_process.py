@@ -7,9 +7,11 @@ party is gone, the parent ends the child: the engine itself would wait.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from multiprocessing.connection import Connection
@@ -20,9 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, DataError, IsthmusError
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.request_catalogue import registered_request
 from isthmus.joint.shares.alignment import aligned_to_one, count_common, intersect
+from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.engine import Opener, SecretSharingRuntime
 from isthmus.joint.shares.link import LinkOptions, connect, require_spu
-from isthmus.joint.shares.requests import IntersectionSize
+from isthmus.joint.shares.protocol import two_parties
+from isthmus.joint.shares.requests import IntersectionSize, TwoPartyRequest
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
@@ -47,13 +54,9 @@ class Parent:
         except (EOFError, OSError):
             raise SystemExit(1) from None
 
-    def before(self, label: str) -> None:
-        """Ask before a value is opened; returns when that is written down and allowed."""
-        self.call({"revealing": label})
-
-    def after(self, label: str, value: Any) -> None:
-        """Report a value that was opened."""
-        self.call({"decided": [label, plain(value)]})
+    def open(self, what: str, share: bytes, to: Sequence[int]) -> bytes:
+        """Let the parent open a value, which decides that, records it and exchanges shares."""
+        return self.call({"open": [what, base64.b64encode(share).decode(), list(to)]})
 
 
 @final
@@ -63,10 +66,15 @@ class Inputs:
 
     Attributes
     ----------
-    task
-        The computation: request, order, parents, score, levels, columns of both parties.
+    study
+        The file of the study, which says everything about the computation.
+    request
+        The name of the request.
+    people
+        Number of people in common, if the rows are already aligned; else how many people the other
+        party states to have.
     hashes
-        A hash of each person's identifier; empty if the rows are already aligned.
+        A keyed hash of each person's identifier; empty if the rows are already aligned.
     positions
         How the rows are aligned; empty if they are not yet.
     columns
@@ -74,70 +82,95 @@ class Inputs:
     """
 
     link: LinkOptions
-    task: dict[str, Any]
+    study: bytes
+    request: str
+    people: int
     hashes: list[str]
     positions: NDArray[np.intp]
     columns: NDArray[np.float64]
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` reads."""
-        buffer, header = BytesIO(), json.dumps([vars(self.link), self.task])
-        hashes = np.array(self.hashes, dtype=f"S{HASH}")
-        np.savez(buffer, header=header, hashes=hashes, rows=self.positions, columns=self.columns)
+        header = json.dumps([vars(self.link), self.request, self.people])
+        buffer, hashes = BytesIO(), np.array(self.hashes, dtype=f"S{HASH}")
+        study = np.frombuffer(self.study, dtype=np.uint8)
+        rows, columns = self.positions, self.columns
+        np.savez(buffer, header=header, study=study, hashes=hashes, rows=rows, columns=columns)
         return buffer.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Inputs:
         """Read what `to_bytes` wrote."""
         with np.load(BytesIO(data)) as given:
-            link, task = json.loads(str(given["header"]))
-            link["addresses"] = tuple(link["addresses"])
+            link, request, people = json.loads(str(given["header"]))
+            options = LinkOptions(**link | {"addresses": tuple(link["addresses"])})
             hashes = [value.decode() for value in given["hashes"].tolist()]
-            return cls(LinkOptions(**link), task, hashes, given["rows"], given["columns"])
-
-
-def plain(value: Any) -> Any:
-    """Return a value as plain data for JSON."""
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+            study, rows = given["study"].tobytes(), given["rows"]
+            return cls(options, study, request, people, hashes, rows, given["columns"])
 
 
 def serve(parent: Parent, folder: Path) -> None:
     """Connect, find the common people, compute, and report the result."""
-    from isthmus.joint.shares.computation import compute
-
     given = Inputs.from_bytes(parent.call({"inputs": None}))
     require_spu()
     parent.call({"ready": None})
     link = connect(given.link)
     parent.call({"connected": None})
-    if given.task["request"] == IntersectionSize.name:
-        people = count_common(link, given.hashes)
+    study = Study.parse(given.study)
+    if given.request == IntersectionSize.name:
+        people = count_common(link, given.hashes, given.people)
         parent.call({"counted": people})
-        parent.call({"result": {"people": people}})
-        link.stop_link()
-        return
-    positions, task = given.positions, given.task
-    if given.hashes:
-        positions, people = aligned(link, given.hashes, task["knower"], folder)
-        task["people"] = people
-        parent.call({"aligned": [positions.tolist(), people]})
-    parent.call({"sharing": None})
-    result = compute(link, task, given.columns[positions], parent, positions >= 0)
+        result: dict[str, Any] = {"people": people}
+    else:
+        positions, people = given.positions, given.people
+        if given.hashes:
+            positions, people = aligned(link, study, given, folder)
+            parent.call({"aligned": [positions.tolist(), people]})
+        parent.call({"sharing": None})
+        result = compute(link, study, given, parent, positions, people)
     parent.call({"result": result})
     link.stop_link()
 
 
+def compute(
+    link: Context,
+    study: Study,
+    given: Inputs,
+    opener: Opener,
+    positions: NDArray[np.intp],
+    people: int,
+) -> dict[str, Any]:
+    """Compute the request of a study together with the other party."""
+    terms = two_parties(study.protocol)
+    owners = {name: i for i, party in enumerate(terms.parties) for name in party.columns}
+    levels = {v.name: len(v.levels) for v in study.schema.variables}
+    values = given.columns[positions]
+    columns = Columns(
+        [SharedColumn(name, owners[name], levels[name]) for name in terms.order],
+        {name: values[:, i] for i, name in enumerate(terms.parties[link.rank].columns)},
+        link.rank,
+        len(values),
+        knower=terms.knower,
+        present=positions >= 0,
+        people=people,
+    )
+    request = registered_request(given.request)
+    assert issubclass(request, TwoPartyRequest)
+    return request.of(study).compute(SecretSharingRuntime(link, opener), columns, study)
+
+
 def aligned(
-    link: Context, hashes: list[str], knower: int | None, folder: Path
+    link: Context, study: Study, given: Inputs, folder: Path
 ) -> tuple[NDArray[np.intp], int]:
     """Return the own rows in an order that both parties use, and the number of common people.
 
     A row of -1 means that this party does not have the person.
     """
+    knower = two_parties(study.protocol).knower
     if knower is None:
-        rows = intersect(link, hashes, folder)
+        rows = intersect(link, given.hashes, folder)
         return rows, len(rows)
-    return aligned_to_one(link, hashes, knower)
+    return aligned_to_one(link, given.hashes, knower, given.people)
 
 
 def main(pipe: str, folder: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, final
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint.agreement.code import code_hash
-from isthmus.joint.agreement.identity import Identity
+from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
@@ -22,6 +22,7 @@ from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
+from isthmus.joint.shares.openings import HASH, NextRun, PastRun, RunJournal, next_run
 from isthmus.joint.shares.party_table import PartyTable, constant_columns, material_of
 from isthmus.joint.shares.protocol import (
     ALIGNED,
@@ -32,12 +33,11 @@ from isthmus.joint.shares.protocol import (
     two_parties,
 )
 from isthmus.joint.shares.requests import IntersectionSize, OwnTables, TwoPartyRequest
-from isthmus.joint.shares.run_journal import Decisions, NextRun, PastRun, RunJournal, next_run
 
-VERSION = 2
+VERSION = 3
 """Version of the messages between two parties."""
 
-HASH = re.compile("[0-9a-f]{64}")
+GREETING = b"isthmus greeting of two parties"
 FORM_OF_IDENTIFIERS = "private set intersection"
 FORM_OF_COLUMNS = "secret shares"
 
@@ -64,8 +64,9 @@ class PartyController:
         self.other = self._terms.other(self.name).name
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
+        self._identity = identity
         self._policy = policy
-        self._journal = journal
+        self.journal = journal
         self._request = request
         self._ledger = ledger
         ledger.bind(identity)
@@ -76,6 +77,7 @@ class PartyController:
         self._rules.require_open()
         self._require_allowed(resumed=not journal.past().finished)
         self._table: PartyTable | None = None
+        self.other_people = 0
         self._seen: dict[str, str] = {}
         self._heads: dict[str, str] = {}
         self._evidence: dict[str, str] = {}
@@ -109,27 +111,42 @@ class PartyController:
 
     # --- agreement with the other party --------------------------------------------------------
 
-    def hello(self, nonce: str) -> dict[str, Any]:
+    def claims(self) -> dict[str, Any]:
         """Return what the other party must know before anything is computed."""
-        past = self._journal.past()
-        aligned = past.rows if self._journal.positions(past.number) is not None else 0
+        past = self.journal.past()
+        aligned = past.rows if self.journal.positions(past.number) is not None else 0
         return {
             "version": VERSION,
             "study": self._study.identity.hex(),
             "party": self.name,
             "request": self._request.name,
-            "nonce": nonce,
+            "people": len(self._brought.identifiers),
             "run": past.number,
             "finished": past.finished,
             "rows": aligned,
-            "decisions": past.decisions,
+            "sessions": dict(past.sessions),
             "head": self._writer.head().hex(),
             "witnessed": self._writer.everything.heads.get(self._other_key, START),
         }
 
-    def agree(self, theirs: object) -> NextRun:
-        """Compare the greeting of the other party with the own one, and open the run."""
-        given = theirs if isinstance(theirs, Mapping) else {}
+    def hello(self, nonces: tuple[str, str]) -> dict[str, str]:
+        """Return the claims of this party, signed by its identity and bound to this connection.
+
+        Parameters
+        ----------
+        nonces
+            A random number of each party, the own one first.
+        """
+        text = json.dumps({**self.claims(), **self._bound(self.name, self.other, nonces)})
+        return {"text": text, "signature": self._identity.sign(GREETING + text.encode()).hex()}
+
+    def _bound(self, sender: str, receiver: str, nonces: tuple[str, str]) -> dict[str, Any]:
+        certificates = [self._terms.holding(name).certificate for name in (sender, receiver)]
+        return {"nonces": list(nonces), "certificates": certificates}
+
+    def agree(self, theirs: object, nonces: tuple[str, str]) -> NextRun:
+        """Compare the greeting of the other party with the own one, and return the run."""
+        given = self._verified(theirs, nonces)
         for key, own, what in (
             ("version", VERSION, "another version of the messages"),
             ("study", self._study.identity.hex(), "another study"),
@@ -144,8 +161,8 @@ class PartyController:
                     "same request.",
                     reason=what,
                 )
-        own_greeting = self.hello("")
-        run = next_run(_past(own_greeting), _past(given), self.other)
+        run = next_run(_past(self.claims()), _past(given), self.other)
+        self.other_people = _whole(given.get("people"))
         self._seen = {self._other_key: read_head(given.get("head")).hex()}
         witnessed = read_head(given.get("witnessed"))
         if not self._writer.contains(witnessed):
@@ -156,9 +173,41 @@ class PartyController:
                 f"{self.other!r} has seen an entry of this party's ledger that the ledger does not "
                 "contain any more. It was replaced or truncated: restore it from a backup.",
             )
-        for decision, value in run.known.items():
-            self._journal.decide(run.number, decision, value)
+        held = self.journal.shares(run.number)
+        lost = [name for name in held if held[name].spent and name not in run.settled]
+        if lost:
+            self.end(run, "an opening was interrupted")
+            raise self._refusal(
+                Denial.POLICY,
+                run.number,
+                f"This party has sent its share of {lost[0]!r}, and {self.other!r} does not have "
+                "the share any more that it had committed to. The value is not opened again: this "
+                "run is over. The next one counts.",
+            )
         return run
+
+    def _verified(self, theirs: object, nonces: tuple[str, str]) -> Mapping[str, Any]:
+        """Return the claims of a greeting, if the identity of the other party has signed them."""
+        greeting = theirs if isinstance(theirs, Mapping) else {}
+        text, signature = (str(greeting.get(key, "")) for key in ("text", "signature"))
+        try:
+            given, value = json.loads(text), bytes.fromhex(signature)
+        except (ValueError, RecursionError):
+            given, value = None, b""
+        if not isinstance(given, dict):
+            raise _incomplete()
+        bound = self._bound(self.other, self.name, nonces[::-1])
+        signed = GREETING + text.encode()
+        if not Verifier().verify(self._study.key_of(self.other), value, signed) or any(
+            given.get(key) != expected for key, expected in bound.items()
+        ):
+            raise AbortedError(
+                f"What answers has the certificate of {self.other!r} and did not sign this "
+                "greeting with its identity, the key that the study names. Someone may have copied "
+                "the certificate's key: ask the other party.",
+                reason="wrong identity",
+            )
+        return given
 
     def head(self) -> str:
         """Return the hash of the last entry of the ledger, for the other party to remember."""
@@ -185,16 +234,21 @@ class PartyController:
         if broken:
             raise self._declined(run, broken)
         table = self._brought
-        rows = len(table.hashes)
+        rows = len(table.identifiers)
         sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint)
-        what = f"{self._request}; identifiers of {rows} people: {self._knowing()}"
+        # Each comparison is described, and so counted, as one of its own: it is spent when it
+        # begins, because the other party may know its result before this one does.
+        what = (
+            f"{self._request}; comparison {self._writer.here.tally.openings + 1} of identifiers, "
+            f"of {rows} people here and {self.other_people} at {self.other}: {self._knowing()}"
+        )
         self._write(ALIGNING, run.number, request=self._request, sent=sent, what=what)
-        self._journal.open(run.number)
+        self.journal.open(run.number)
 
     def record_aligned(self, run: NextRun, positions: NDArray[np.intp], count: int) -> None:
         """Write how many people are common, and check that there are enough."""
         self._write(ALIGNED, run.number, what=f"{count} people in common; {self._knowing()}")
-        self._journal.align(run.number, positions, count)
+        self.journal.align(run.number, positions, count)
         least = self._terms.minimum_cohort
         broken = [f"fewer than {least} people"] if count < least else []
         broken += self._rules.row_violations(count)
@@ -267,26 +321,23 @@ class PartyController:
         assert self._table is not None
         return self._table
 
-    def record_revealing(self, run: NextRun, decision: str) -> None:
-        """Write that a value is about to be opened to both parties."""
-        self._write(REVEALING, run.number, what=decision)
-
-    def decided(self, run: NextRun, decision: str, value: Any) -> None:
-        """Write a value that was opened."""
-        self._journal.decide(run.number, decision, value)
+    def spend(self, run: NextRun, label: str) -> None:
+        """Write that a share of a value is about to leave, once however often that is tried."""
+        place = REVEALING.name, self._study.identity.hex(), run.number, digest(label.encode()).hex()
+        keys = ("event", "study", "round", "asked")
+        if any(tuple(map(entry.get, keys)) == place for entry in self._ledger.read()):
+            self._rules.require_open()
+        else:
+            self._write(REVEALING, run.number, what=label)
 
     def end(self, run: NextRun, how: str) -> None:
         """Write that the run is over and cannot be resumed."""
         self._write(ENDED, run.number, what=how)
-        self._journal.end(run.number, how)
-
-    def decisions(self) -> Decisions:
-        """Return everything that the latest run has revealed."""
-        return self._journal.past().decisions
+        self.journal.end(run.number, how)
 
     def positions(self, run: NextRun) -> NDArray[np.intp] | None:
         """Return the rows of common people, if both parties still know them."""
-        return self._journal.positions(run.number) if run.rows else None
+        return self.journal.positions(run.number) if run.rows else None
 
     def _knowing(self) -> str:
         if self._request.name == IntersectionSize.name:
@@ -346,20 +397,24 @@ def read_head(head: object) -> bytes:
     return bytes.fromhex(text)
 
 
-def _past(greeting: Mapping[str, Any]) -> PastRun:
-    """Read what a greeting says about the latest run; anything else is an error."""
-    run, finished = greeting.get("run"), greeting.get("finished")
-    rows, decisions = greeting.get("rows"), greeting.get("decisions")
-    if (
-        type(run) is not int
-        or type(rows) is not int
-        or type(finished) is not bool
-        or not isinstance(decisions, Mapping)
-        or min(run, rows) < 0
-    ):
-        raise AbortedError(
-            "The other party sent a greeting that is not complete. Check that both parties have "
-            "the same version.",
-            reason="broken message",
-        )
-    return PastRun(run, finished, rows, dict(decisions))
+def _past(claims: Mapping[str, Any]) -> PastRun:
+    """Read what a party claims about its latest run; anything else is an error."""
+    finished, sessions = claims.get("finished"), claims.get("sessions")
+    if type(finished) is not bool or not isinstance(sessions, Mapping):
+        raise _incomplete()
+    named = {str(label): str(session) for label, session in sessions.items()}
+    return PastRun(_whole(claims.get("run")), finished, _whole(claims.get("rows")), named)
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise _incomplete()
+    return value
+
+
+def _incomplete() -> AbortedError:
+    return AbortedError(
+        "The other party sent a greeting that is not complete. Check that both parties have the "
+        "same version.",
+        reason="broken message",
+    )

@@ -118,13 +118,13 @@ def _rows(positions: list[int]) -> str:
     return f"row {shown}" if len(positions) == 1 else f"rows {shown}{more}"
 
 
-def hashed(identifiers: list[str], study: bytes) -> list[str]:
-    """Return a hash of each identifier, so that no temporary file contains identifiers.
+def hashed(identifiers: list[str], key: bytes) -> list[str]:
+    """Return a keyed hash of each identifier, so that no temporary file tells identifiers.
 
-    It depends on the study, so that hashes of two studies cannot be compared. It is no secret:
-    whoever knows the study can compute it. Only the private set intersection protects.
+    The key is made of random numbers of both parties, is new in each attempt, and is never written
+    to disk. Without it, nobody can try identifiers until one of them has the hash.
     """
-    start = hashlib.sha256(b"isthmus identifier" + study)
+    start = hmac.new(key, digestmod=hashlib.sha256)
     hashes = []
     for value in identifiers:
         each = start.copy()
@@ -140,10 +140,8 @@ class PartyTable:
 
     Attributes
     ----------
-    hashes
-        A hash of each person's identifier.
     columns
-        Their values, shape (rows, variables); levels as codes.
+        Values, shape (rows, variables); levels as codes.
     fingerprint
         Identifies the table without revealing it: only this party has the key.
     identifiers
@@ -152,7 +150,6 @@ class PartyTable:
         The person of each row, as codes from zero; ``None`` if every row is a person of its own.
     """
 
-    hashes: list[str] = field(repr=False)
     names: tuple[str, ...]
     columns: NDArray[np.float64] = field(repr=False)
     fingerprint: str
@@ -186,13 +183,11 @@ class PartyTable:
                 f"There are {len(identifiers)} identifiers and {len(columns)} rows of variables."
             )
         _require_bounds(columns, names, study)
-        hashes = hashed(identifiers, study.identity)
         counted = persons.column and persons.column != terms.identifier
         return cls(
-            hashes,
             names,
             columns,
-            _fingerprint(hashes, columns, study, identity),
+            _fingerprint(identifiers, columns, study, identity),
             identifiers,
             persons_in(data, persons.column) if counted else None,
         )
@@ -238,12 +233,12 @@ def _require_bounds(columns: NDArray[np.float64], names: tuple[str, ...], study:
 
 
 def _fingerprint(
-    hashes: list[str], columns: NDArray[np.float64], study: Study, identity: Identity
+    identifiers: list[str], columns: NDArray[np.float64], study: Study, identity: Identity
 ) -> str:
     key = identity.fingerprint_key(b"data of " + study.identity)
     made = hmac.new(key.reveal(), digestmod=hashlib.sha256)
-    order = np.argsort(hashes)
-    made.update("".join(hashes[i] for i in order).encode())
+    order = sorted(range(len(identifiers)), key=identifiers.__getitem__)
+    made.update(repr([identifiers[i] for i in order]).encode())
     made.update(np.ascontiguousarray(columns[order]).tobytes())
     return made.hexdigest()
 

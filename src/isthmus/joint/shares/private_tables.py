@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
 
 
-OWN = "tables"
-"""The part of a run's result that only this party has."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class OwnTable:

@@ -18,6 +18,9 @@ NAME = "two parties"
 SCORES = ("K2", "BDeu", "BIC")
 FINGERPRINT = "sha256:"
 FEWEST_PEOPLE = 2
+MOST_GAUSSIAN_PARENTS = 3
+"""Secret determinants are computed for a variable and up to this many parents."""
+
 
 ALIGNING = Event("aligning", opens_round=True, sends_statistic=True)
 ALIGNED = Event("aligned", reveals_result=True)

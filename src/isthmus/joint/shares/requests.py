@@ -5,15 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.shares.protocol import BOTH, NAME, two_parties
+from isthmus.joint.shares.protocol import BOTH, MOST_GAUSSIAN_PARENTS, NAME, two_parties
 from isthmus.statistics import Kind
 
-MOST_GAUSSIAN_PARENTS = 3
-"""Secret determinants are computed for a variable and up to this many parents."""
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
+    from isthmus.joint.shares.columns import Columns
+    from isthmus.joint.shares.engine import SecretSharingRuntime
+
+OWN = "tables"
+"""The part of a run's result that only this party has."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,17 @@ class TwoPartyRequest(Request):
     def to_dict(self) -> dict[str, Any]:
         return {self.name: list(self.names)}
 
+    def openings(self, study: Study) -> int:
+        """Return how many values a run opens at most."""
+        del study
+        return 0
+
+    def compute(
+        self, engine: SecretSharingRuntime, columns: Columns, study: Study
+    ) -> dict[str, Any]:
+        """Compute the result in plain data, the same at both parties except for `OWN`."""
+        raise NotImplementedError(f"{self.name} has no computation of its own.")
+
     @abstractmethod
     def __str__(self) -> str:
         """Describe in one phrase what is computed and what of it is revealed."""
@@ -74,6 +90,21 @@ class PrivateK2Request(TwoPartyRequest):
 
     name: ClassVar[str] = "private k2"
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE,)
+
+    def openings(self, study: Study) -> int:
+        return two_parties(study.protocol).max_parents + _tables_opened(study)
+
+    def compute(
+        self, engine: SecretSharingRuntime, columns: Columns, study: Study
+    ) -> dict[str, Any]:
+        from isthmus.joint.methods.private_k2 import private_k2
+        from isthmus.joint.shares.secret_scores import CountScore
+
+        terms = two_parties(study.protocol)
+        score = CountScore(terms.score.lower(), terms.ess)
+        found = private_k2(engine, columns, terms.order, terms.max_parents, score)
+        steps = {"steps": [list(step) for step in found.steps]}
+        return _network(engine, columns, study, found.dag) | steps
 
     def __str__(self) -> str:
         return (
@@ -92,6 +123,24 @@ class StructureOnlyRequest(TwoPartyRequest):
 
     name: ClassVar[str] = "structure only"
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
+
+    def openings(self, study: Study) -> int:
+        return 1 + _tables_opened(study)
+
+    def compute(
+        self, engine: SecretSharingRuntime, columns: Columns, study: Study
+    ) -> dict[str, Any]:
+        from isthmus.joint.methods.private_k2 import structure_only
+        from isthmus.joint.shares.secret_moments import secret_gaussian_structure
+        from isthmus.joint.shares.secret_scores import CountScore
+
+        terms = two_parties(study.protocol)
+        if study.schema.of_kind(Kind.CONTINUOUS):
+            dag = secret_gaussian_structure(engine, columns, terms.order, terms.max_parents)
+        else:
+            score = CountScore(terms.score.lower(), terms.ess)
+            dag = structure_only(engine, columns, terms.order, terms.max_parents, score)
+        return _network(engine, columns, study, dag)
 
     def violations(self, study: Study) -> list[str]:
         broken = super().violations(study)
@@ -158,5 +207,37 @@ class CrossMoments(TwoPartyRequest):
         "including those of one party alone"
     )
 
+    def openings(self, study: Study) -> int:
+        del study
+        return 3
+
+    def compute(
+        self, engine: SecretSharingRuntime, columns: Columns, study: Study
+    ) -> dict[str, Any]:
+        from isthmus.joint.shares.secret_moments import opened_moments
+
+        found = opened_moments(engine, columns)
+        arrays = {"shift": found.shift, "sums": found.sums, "gram": found.gram}
+        return {"n": found.n, **{name: array.tolist() for name, array in arrays.items()}}
+
     def __str__(self) -> str:
         return f"means and products of {len(self.names)} variables, revealed to both parties"
+
+
+def _tables_opened(study: Study) -> int:
+    return len(study.schema) if OwnTables.name in study.requests else 0
+
+
+def _network(
+    engine: SecretSharingRuntime, columns: Columns, study: Study, dag: DAG
+) -> dict[str, Any]:
+    """Return a network and, if the study says so, the tables of this party's own variables."""
+    from isthmus.joint.shares.private_tables import private_tables
+
+    network = {"parents": {name: sorted(dag.parents(name)) for name in dag.nodes}}
+    if OwnTables.name not in study.requests:
+        return network
+    terms = two_parties(study.protocol)
+    names = [party.name for party in terms.parties]
+    found = private_tables(engine, columns, dag, terms.minimum_cell, names)
+    return network | {OWN: [table.to_dict() for table in found.values()]}

@@ -17,7 +17,7 @@ from isthmus.results.disclosure import Release
 
 
 def releases(
-    study: Study, request: TwoPartyRequest, rows: int, decisions: dict[str, Any]
+    study: Study, request: TwoPartyRequest, rows: int, outcome: dict[str, Any]
 ) -> list[Release]:
     """Return what each party released to the other for one run, and learned from it."""
     terms = two_parties(study.protocol)
@@ -39,9 +39,15 @@ def releases(
                 rows * len(party.columns),
             ),
         ]
-    sizes = sum(np.size(value) for value in decisions.values())
-    entries.append(Release(names, str(request), "to both", int(sizes)))
+    entries.append(Release(names, str(request), "to both", _numbers(outcome)))
     return entries
+
+
+def _numbers(outcome: Mapping[str, Any]) -> int:
+    """Return how many numbers both parties learned."""
+    if "parents" in outcome:
+        return len(outcome.get("steps", outcome["parents"]))
+    return sum(np.size(outcome[name]) for name in ("shift", "sums", "gram"))
 
 
 def table_releases(study: Study, parents: Mapping[str, Sequence[str]]) -> list[Release]:

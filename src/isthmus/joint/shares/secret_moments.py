@@ -16,7 +16,7 @@ import numpy as np
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
-from isthmus.joint.shares.requests import MOST_GAUSSIAN_PARENTS
+from isthmus.joint.shares.protocol import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_functions import Intervals, coefficients, evaluate
 from isthmus.joint.shares.secret_tables import ELEMENTS, Members, product
 from isthmus.joint.shares.shares import (

@@ -27,11 +27,12 @@ from isthmus.joint.methods.secret_search import (
 from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.private_files import write_private
+from isthmus.joint.shares.openings import RunJournal
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable, material_of
-from isthmus.joint.shares.private_tables import OWN
-from isthmus.joint.shares.protocol import Holding, two_parties
+from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import (
+    OWN,
     CrossMoments,
     IntersectionSize,
     OwnTables,
@@ -40,7 +41,6 @@ from isthmus.joint.shares.requests import (
     TwoPartyRequest,
 )
 from isthmus.joint.shares.run_disclosure import releases, table_releases
-from isthmus.joint.shares.run_journal import RunJournal
 from isthmus.joint.shares.two_party_run import ENGINE, Connection, TwoPartyRun
 from isthmus.joint.transport.certificates import fingerprint
 from isthmus.joint.transport.pinned_channel import Credentials
@@ -219,7 +219,7 @@ class TwoParty(Source):
 
     def preview(self) -> str:
         """Return what would happen in a run, for people. Opens no connection."""
-        people, columns = len(self._table.hashes), ", ".join(self._own.columns)
+        people, columns = len(self._table.identifiers), ", ".join(self._own.columns)
         kinds = [
             kind
             for kind in (PrivateK2Request, StructureOnlyRequest, CrossMoments)
@@ -296,13 +296,14 @@ class TwoParty(Source):
                 controller,
                 self._table,
                 Connection(rank, own, other, credentials, self._gather, self._message_timeout),
-                task_of(self._study, request, self._own),
+                self._study,
+                request,
                 self._state,
                 watch=self._watch,
                 engine=self._engine,
             )
             outcome = yield from run.compute()
-            self._releases += releases(self._study, request, run.rows, controller.decisions())
+            self._releases += releases(self._study, request, run.rows, outcome)
             if "parents" in outcome:
                 self._releases += table_releases(self._study, outcome["parents"])
                 self._keep_tables(outcome.get(OWN, []))
@@ -312,27 +313,6 @@ class TwoParty(Source):
 
     def __repr__(self) -> str:
         return f"TwoParty({self.name!r}, {self._study.title!r})"
-
-
-def task_of(study: Study, request: TwoPartyRequest, own: Holding) -> dict[str, Any]:
-    """Return what the engine must know about a request, in plain data."""
-    terms = two_parties(study.protocol)
-    holders = {c: i for i, party in enumerate(terms.parties) for c in party.columns}
-    return {
-        "request": request.name,
-        "order": list(terms.order),
-        "max_parents": terms.max_parents,
-        "score": terms.score,
-        "ess": terms.ess,
-        "levels": {v.name: len(v.levels) for v in study.schema.variables},
-        "bounds": {name: list(bounds) for name, bounds in study.bounds.items()},
-        "holders": holders,
-        "own": list(own.columns),
-        "parties": [party.name for party in terms.parties],
-        "tables": OwnTables.name in study.requests,
-        "minimum_cell": terms.minimum_cell,
-        "knower": terms.knower,
-    }
 
 
 def moments_of(found: dict[str, Any], study: Study) -> Moments:

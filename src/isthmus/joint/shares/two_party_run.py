@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import os
 import secrets
+import shutil
 import sys
 import threading
 import time
@@ -21,23 +23,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, FederationError, IsthmusError, RefusedError
+from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares.engine_process import REFUSED, Inputs
 from isthmus.joint.shares.link import LinkOptions
+from isthmus.joint.shares.openings import NextRun, Openings
 from isthmus.joint.shares.party_controller import PartyController
-from isthmus.joint.shares.party_table import PartyTable
-from isthmus.joint.shares.private_tables import OWN
-from isthmus.joint.shares.run_journal import NextRun
+from isthmus.joint.shares.party_table import PartyTable, hashed
+from isthmus.joint.shares.requests import OWN, TwoPartyRequest
 from isthmus.joint.transport.child_process import ChildProcess
 from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
 
 ENGINE = (sys.executable, "-m", "isthmus.joint.shares.engine_process")
 MESSAGES = (
-    *("inputs", "ready", "connected", "aligned", "counted", "sharing", "revealing", "decided"),
-    *("result", "failed"),
+    *("inputs", "ready", "connected", "aligned", "counted", "sharing", "open", "result", "failed"),
 )
 """Kinds of messages of the engine, each of which has a method."""
 
 GREETING = 30.0
+TEMPORARY = "temporary-"
 CONNECTING = 40.0
 """Seconds for the two engines to connect, once both have started."""
 
@@ -106,7 +109,8 @@ class TwoPartyRun:
         controller: PartyController,
         table: PartyTable,
         connection: Connection,
-        task: dict[str, Any],
+        study: Study,
+        request: TwoPartyRequest,
         folder: Path,
         *,
         watch: Callable[[str], None] = lambda _: None,
@@ -115,13 +119,15 @@ class TwoPartyRun:
         self._controller = controller
         self._table = table
         self._connection = connection
-        self._task = task
+        self._study = study
+        self._request = request
         self._folder = folder
         self._watch = watch
         self._engine = tuple(engine)
         self._text = ""
         self._channel: PinnedChannel | None = None
         self._run: NextRun | None = None
+        self._openings: Openings | None = None
         self._given = b""
         self._outcome: dict[str, Any] | None = None
         self._failure: IsthmusError | None = None
@@ -176,15 +182,26 @@ class TwoPartyRun:
             channel.close(reason)
 
     def _greet(self, channel: PinnedChannel) -> None:
-        nonce = secrets.token_hex(16)
-        channel.send({"hello": self._controller.hello(nonce)})
-        theirs = channel.take("hello", GREETING)
-        run = self._run = self._controller.agree(theirs)
-        nonces = [nonce, str(theirs.get("nonce"))]
-        session = hashlib.sha256(" ".join(sorted(nonces)).encode()).hexdigest()[:32]
+        own = secrets.token_hex(32)
+        channel.send({"nonce": own})
+        nonces = own, str(channel.take("nonce", GREETING))
+        channel.send({"hello": self._controller.hello(nonces)})
+        run = self._run = self._controller.agree(channel.take("hello", GREETING), nonces)
+        key = " ".join(sorted(nonces)).encode()
+        session = hashlib.sha256(b"session " + key).hexdigest()[:32]
+        self._openings = Openings(
+            self._controller.journal,
+            run,
+            session,
+            channel,
+            self._connection.message_timeout,
+            self._connection.rank,
+            self._request.openings(self._study),
+            lambda label: self._controller.spend(run, label),
+        )
         positions = self._controller.positions(run)
-        if run.known:
-            self._say(f"resumed: {len(run.known)} decisions are not made again")
+        if run.settled:
+            self._say(f"resumed: {len(run.settled)} values are not computed again")
         if positions is None:
             self._controller.record_aligning(run)
             self._say("comparing identifiers")
@@ -192,15 +209,17 @@ class TwoPartyRun:
             self._positions, self._people = positions, run.rows
         self._given = Inputs(
             self._connection.link(session),
-            self._task | {"known": run.known, "people": run.rows},
-            self._table.hashes if positions is None else [],
+            self._study.text,
+            self._request.name,
+            self._controller.other_people if positions is None else run.rows,
+            hashed(self._table.identifiers, b"identifiers " + key) if positions is None else [],
             np.zeros(0, np.intp) if positions is None else positions,
             self._table.columns,
         ).to_bytes()
 
     def _supervise(self, channel: PinnedChannel) -> Generator[str, None, dict[str, Any]]:
         """Start the engine, and wait until it has a result or someone fails."""
-        with TemporaryDirectory(prefix="isthmus-") as name:
+        with self._temporary() as name:
             ours, theirs = Pipe()
             process = ChildProcess(
                 [*self._engine, str(theirs.fileno()), name],
@@ -226,6 +245,12 @@ class TwoPartyRun:
                 return self._outcome
             finally:
                 process.stop(TERMINATION)  # which closes its end of the pipe
+
+    def _temporary(self) -> TemporaryDirectory[str]:
+        """Return a new folder for the engine, without what a killed run has left."""
+        for left in self._folder.glob(f"{TEMPORARY}*"):
+            shutil.rmtree(left)
+        return TemporaryDirectory(prefix=TEMPORARY, dir=self._folder)
 
     def _answer(self, pipe: Any) -> None:
         """Answer the messages of the engine, until something has failed or the engine ends."""
@@ -299,13 +324,14 @@ class TwoPartyRun:
         self._controller.record_sharing(self._parts()[1], self._positions)
         self._say("computing on secret shares")
 
-    def _revealing(self, value: str) -> None:
-        self._controller.record_revealing(self._parts()[1], value)
-
-    def _decided(self, value: list[Any]) -> None:
-        decision, found = value
-        self._controller.decided(self._parts()[1], decision, found)
-        self._say(decision)
+    def _open(self, value: list[Any]) -> bytes:
+        label, share, to = value
+        assert self._openings is not None
+        rank = self._connection.rank
+        data = base64.b64decode(share)
+        shares = self._openings.open(label, data, gives=1 - rank in to, takes=rank in to)
+        self._say(label)
+        return shares
 
     def _result(self, value: dict[str, Any]) -> None:
         self._outcome = value

@@ -1,0 +1,287 @@
+"""What a run of two parties opens: the one place where that is recorded, spent and repeated.
+
+To open a value, both parties write their shares of it to their journals and exchange commitments to
+them. A party that has the other's commitment knows that the other has its share on disk. It then
+writes the opening to its ledger, and only then its share leaves. From then on the opening is spent:
+in whatever attempt at the run, this party sends this share of this value again, or nothing.
+
+So after a crash at any moment the parties exchange the same shares again and find the same value,
+or no share has left and they compute the value again. A party that claims to have lost its share,
+or comes with another one, ends the run. Nothing is taken from the memory of the other party.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import AbortedError
+from isthmus.joint.records.journal import Journal
+from isthmus.joint.transport.pinned_channel import PinnedChannel
+
+HASH = re.compile("[0-9a-f]{64}")
+SALT = 16
+PIECE = 1 << 20
+"""Maximum number of bytes of a share in one message."""
+
+
+@final
+@dataclass(frozen=True)
+class HeldShare:
+    """A party's own share of a value that may be opened, as its journal has it.
+
+    Attributes
+    ----------
+    session
+        The attempt in which it was computed, which both parties name alike.
+    data
+        A random salt and the share.
+    commitment
+        The other party's commitment to its share. Once it is here, the own share may have left.
+    """
+
+    session: str
+    data: bytes
+    commitment: str = ""
+
+    @property
+    def spent(self) -> bool:
+        """Whether the share may have left."""
+        return bool(self.commitment)
+
+
+@final
+@dataclass(frozen=True)
+class PastRun:
+    """The latest run, as a journal has it or as the other party states it.
+
+    Attributes
+    ----------
+    number
+        Its number; zero before the first run.
+    finished
+        Whether it came to its end, or can never be resumed.
+    rows
+        How many people both parties have; zero before that is known.
+    sessions
+        In which attempt the share of each value was computed.
+    """
+
+    number: int = 0
+    finished: bool = True
+    rows: int = 0
+    sessions: Mapping[str, str] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class NextRun:
+    """The run that both parties agree on.
+
+    Attributes
+    ----------
+    rows
+        How many people both parties have, if both of them still know who they are; else zero.
+    settled
+        Values of which both parties have shares of the same attempt. They are not computed again.
+    """
+
+    number: int
+    rows: int = 0
+    settled: frozenset[str] = frozenset()
+
+
+@final
+class RunJournal:
+    """The journal of a party's runs in one study."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def past(self) -> PastRun:
+        """Return the latest run."""
+        run = PastRun()
+        for record in self._journal.records():
+            if record["run"] != run.number:
+                run = PastRun(int(record["run"]), finished=False)
+            rows = int(record.get("rows", run.rows))
+            run = replace(run, finished=run.finished or "end" in record, rows=rows)
+        held = self.shares(run.number)
+        return replace(run, sessions={label: share.session for label, share in held.items()})
+
+    def shares(self, number: int) -> dict[str, HeldShare]:
+        """Return the own share of each value of a run, in the order in which they were opened."""
+        held: dict[str, HeldShare] = {}
+        for record in self._journal.records():
+            if record["run"] == number and "share" in record:
+                data = base64.b64decode(record["share"])
+                held[record["opening"]] = HeldShare(record["session"], data)
+            elif record["run"] == number and "commitment" in record:
+                label = record["opening"]
+                held[label] = replace(held[label], commitment=record["commitment"])
+        return held
+
+    def open(self, number: int) -> None:
+        """Write that a run begins."""
+        if self.past().number != number:
+            self._journal.append({"run": number})
+
+    def align(self, number: int, positions: NDArray[np.intp], people: int) -> None:
+        """Write how rows are aligned, and how many people are common."""
+        text = base64.b64encode(positions.astype("<i8").tobytes()).decode()
+        self._journal.append({"run": number, "rows": people, "positions": text})
+
+    def positions(self, number: int) -> NDArray[np.intp] | None:
+        """Return how rows are aligned, if that is known for this run."""
+        for record in reversed(self._journal.records()):
+            if record["run"] == number and "positions" in record:
+                data = base64.b64decode(record["positions"])
+                return np.frombuffer(data, dtype="<i8").astype(np.intp)
+        return None
+
+    def hold(self, number: int, label: str, share: HeldShare) -> None:
+        """Write the own share of a value, before the other party knows that there is one."""
+        text = base64.b64encode(share.data).decode()
+        made = {"opening": label, "session": share.session, "share": text}
+        self._journal.append({"run": number, **made})
+
+    def spend(self, number: int, label: str, commitment: str) -> None:
+        """Write that the own share of a value is about to leave."""
+        self._journal.append({"run": number, "opening": label, "commitment": commitment})
+
+    def end(self, number: int, how: str) -> None:
+        """Write that a run is over and cannot be resumed."""
+        self._journal.append({"run": number, "end": how})
+
+
+def next_run(own: PastRun, other: PastRun, name: str) -> NextRun:
+    """Return the run that follows from both journals; `AbortedError` if they contradict."""
+    open_runs = {run.number for run in (own, other) if not run.finished}
+    latest = max(own.number, other.number)
+    if not open_runs:
+        return NextRun(latest + 1)
+    if open_runs != {latest}:
+        raise AbortedError(
+            f"This party and {name!r} remember different runs ({own.number} and {other.number}). "
+            "One of the journals was lost or replaced: restore it, or draft a new study.",
+            reason="other journal",
+        )
+    if own.number != other.number:
+        return NextRun(latest)
+    if own.rows != other.rows and own.rows and other.rows:
+        raise AbortedError(
+            f"This party and {name!r} remember different numbers of common people "
+            f"({own.rows} and {other.rows}). Draft a new study.",
+            reason="other number of rows",
+        )
+    settled = frozenset(dict(own.sessions.items() & other.sessions.items()))
+    return NextRun(latest, own.rows if own.rows == other.rows else 0, settled)
+
+
+@final
+class Openings:
+    """Opens the values of one run, each at most once.
+
+    Parameters
+    ----------
+    session
+        The name of this attempt.
+    rank
+        Position of this party in the study.
+    limit
+        How many values the request opens at most.
+    spend
+        Writes to the ledger that a value is about to be opened, or raises.
+    """
+
+    def __init__(
+        self,
+        journal: RunJournal,
+        run: NextRun,
+        session: str,
+        channel: PinnedChannel,
+        timeout: float,
+        rank: int,
+        limit: int,
+        spend: Callable[[str], None],
+    ) -> None:
+        held = journal.shares(run.number)
+        self._held = {label: held[label] for label in held if label in run.settled}
+        self._journal = journal
+        self._run = run
+        self._session = session
+        self._channel = channel
+        self._timeout = timeout
+        self._rank = rank
+        self._limit = limit
+        self._spend = spend
+        self._opened: set[str] = set()
+
+    def open(self, label: str, share: bytes, *, gives: bool, takes: bool) -> bytes:
+        """Exchange shares of a value, and return the own one and, if it was taken, the other's.
+
+        Parameters
+        ----------
+        share
+            The share that was computed in this attempt; that of an earlier one goes before it.
+        gives, takes
+            Whether the other party, and whether this party, learns the value.
+        """
+        if label in self._opened or len(self._opened) >= self._limit:
+            raise AbortedError(
+                f"The engine asked to open {label!r}, which the request does not open (again). "
+                "Nothing was opened.",
+                reason="engine",
+            )
+        self._opened.add(label)
+        held = self._held.get(label)
+        if held is None:
+            held = HeldShare(self._session, secrets.token_bytes(SALT) + share)
+            self._journal.hold(self._run.number, label, held)
+        self._channel.send({"commitment": _commitment(self._rank, held.session, label, held.data)})
+        theirs = self._channel.take("commitment", self._timeout)
+        if not (isinstance(theirs, str) and HASH.fullmatch(theirs)):
+            raise self._broken(label)
+        self._spend(label)
+        if not held.spent:
+            self._journal.spend(self._run.number, label, theirs)
+        elif theirs != held.commitment:
+            raise self._broken(label)
+        if gives:
+            for start in range(0, len(held.data), PIECE):
+                piece = held.data[start : start + PIECE]
+                self._channel.send({"share": base64.b64encode(piece).decode()})
+        other = self._take(len(held.data)) if takes else b""
+        if takes and _commitment(1 - self._rank, held.session, label, other) != theirs:
+            raise self._broken(label)
+        return held.data[SALT:] + other[SALT:]
+
+    def _take(self, size: int) -> bytes:
+        """Receive as many pieces as a share of this size has."""
+        pieces = [self._channel.take("share", self._timeout) for _ in range(0, size, PIECE)]
+        try:
+            return b"".join(base64.b64decode(piece) for piece in pieces)
+        except (ValueError, TypeError):
+            return b""
+
+    def _broken(self, label: str) -> AbortedError:
+        return AbortedError(
+            f"The other party sent another share of {label!r} than the one it had committed to. "
+            "The value is not used, and not opened again.",
+            reason="other share",
+        )
+
+
+def _commitment(rank: int, session: str, label: str, data: bytes) -> str:
+    """Return a hash that fixes a share and, because of its salt, tells nothing about it."""
+    bound = json.dumps([rank, session, label]).encode()
+    return hashlib.sha256(data[:SALT] + hashlib.sha256(bound).digest() + data[SALT:]).hexdigest()
