@@ -12,6 +12,7 @@ import isthmus as ist
 from isthmus.cli import main
 from isthmus.errors import AbortedError, MismatchError
 from isthmus.joint.shares.two_party import TwoParty
+from isthmus.joint.transport.certificates import fingerprint, own_certificate
 from isthmus.results.status import Ending
 
 COLUMNS = {"bank": ("income", "debt"), "shop": ("visits",)}
@@ -130,3 +131,20 @@ def test_ctrl_c_ends_the_run_without_a_graph(party: Callable[..., TwoParty]) -> 
     with pytest.raises(KeyboardInterrupt):
         ist.learn(source, progress=interrupt)
     assert source.ended[-1]  # type: ignore[attr-defined]
+
+
+def test_a_second_certificate_on_a_card_is_not_trusted(
+    party: Callable[..., TwoParty], tmp_path: Path
+) -> None:
+    """The engines trust every certificate in the file; the study names the first one."""
+    party()
+    card = tmp_path / "study" / "cards" / "001.toml"
+    text, thief = card.read_text(), own_certificate("thief")[0].decode()
+    end = "-----END CERTIFICATE-----\\n"
+    assert end in text
+    card.write_text(text.replace(end, end + thief.replace("\n", "\\n")))
+    source = TwoParty(tmp_path / "bank", tmp_path / "study", TABLE)
+    assert source._cards["shop"].certificate.count("BEGIN") == 2
+    trusted = source._credentials().trusted.read_text()
+    assert trusted.count("BEGIN") == 1
+    assert fingerprint(trusted) == source._other.certificate

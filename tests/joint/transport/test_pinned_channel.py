@@ -7,11 +7,13 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from isthmus.errors import AbortedError, FormatError
+from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport import pinned_channel
 from isthmus.joint.transport.certificates import fingerprint, own_certificate
 from isthmus.joint.transport.child_process import free_port
@@ -26,7 +28,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("bank", "shop", "thief"):
         certificate, key = own_certificate(name)
         (folder / f"{name}.crt").write_bytes(certificate)
-        (folder / f"{name}.pem").write_bytes(key)
+        write_private(folder / f"{name}.pem", key)
     return folder
 
 
@@ -43,12 +45,14 @@ def connect(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
     made: list[PinnedChannel] = []
 
     def both(
-        first: tuple[str, str] = ("bank", "shop"), second: tuple[str, str] = ("shop", "bank")
+        first: tuple[str, str] = ("bank", "shop"),
+        second: tuple[str, str] = ("shop", "bank"),
+        seconds: float = 5.0,
     ) -> Pair:
         address = ("127.0.0.1", free_port())
         with ThreadPoolExecutor() as pool:
             listening = pool.submit(
-                PinnedChannel.listen, address, credentials(certificates, *first), "shop", 5.0
+                PinnedChannel.listen, address, credentials(certificates, *first), "shop", seconds
             )
             dialling = pool.submit(
                 PinnedChannel.dial, address, credentials(certificates, *second), "bank", 5.0
@@ -147,30 +151,44 @@ def test_a_wrong_certificate_is_refused(
     connect: Callable[..., Pair], first: tuple[str, str], second: tuple[str, str]
 ) -> None:
     with pytest.raises(AbortedError, match="certificates is not the one") as caught:
-        connect(first, second)
+        connect(first, second, 1.5)
     assert caught.value.reason == "wrong certificate"
 
 
-def test_a_port_scan_does_not_end_the_wait(certificates: Path) -> None:
+def test_strangers_neither_end_the_wait_nor_delay_it(certificates: Path) -> None:
+    """Port scans, silent connections, and a TLS client with no certificate or another one."""
     address = ("127.0.0.1", free_port())
-    with ThreadPoolExecutor() as pool:
+    anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE
+    thief = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    thief.check_hostname, thief.verify_mode = False, ssl.CERT_NONE
+    thief.load_cert_chain(certificates / "thief.crt", certificates / "thief.pem")
+    with ThreadPoolExecutor() as pool, ExitStack() as silent:
         listening = pool.submit(
-            PinnedChannel.listen, address, credentials(certificates, "bank", "shop"), "shop", 10.0
+            PinnedChannel.listen, address, credentials(certificates, "bank", "shop"), "shop", 30.0
         )
+        for _ in range(50):
+            try:
+                silent.enter_context(socket.create_connection(address, timeout=1.0))
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        for _ in range(5):
+            silent.enter_context(socket.create_connection(address))
         for data in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(1000)):
-            for _ in range(50):
-                try:
-                    with socket.create_connection(address, timeout=1.0) as scan:
-                        scan.sendall(data)
-                    break
-                except ConnectionRefusedError:
-                    time.sleep(0.05)
-        dialled = PinnedChannel.dial(
-            address, credentials(certificates, "shop", "bank"), "bank", 10.0
-        )
+            with socket.create_connection(address, timeout=1.0) as scan:
+                scan.sendall(data)
+        for context in (anyone, thief):
+            raw = silent.enter_context(socket.create_connection(address, timeout=5.0))
+            with suppress(OSError), context.wrap_socket(raw) as secured:
+                assert secured.recv(1) == b""
+        start = time.monotonic()
+        given = credentials(certificates, "shop", "bank")
+        dialled = PinnedChannel.dial(address, given, "bank", 10.0)
         dialled.send({"rows": 3})
         channel = listening.result()
         assert channel.take("rows", 5.0) == 3
+        assert time.monotonic() - start < pinned_channel.HANDSHAKE
         dialled.close()
         channel.close()
 
@@ -215,8 +233,16 @@ def test_a_damaged_certificate_or_key_is_named(
     certificates: Path, tmp_path: Path, damaged: str
 ) -> None:
     for name in ("bank.crt", "bank.pem", "shop.crt"):
-        (tmp_path / name).write_bytes((certificates / name).read_bytes())
+        write_private(tmp_path / name, (certificates / name).read_bytes())
     broken = credentials(tmp_path, "bank", "shop")
     (tmp_path / damaged).write_text("junk")
     with pytest.raises(FormatError, match=f"{damaged}.* is damaged"):
         broken.context(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def test_a_key_that_others_can_read_is_not_used(certificates: Path) -> None:
+    given = credentials(certificates, "bank", "shop")
+    given.key.chmod(0o644)
+    with pytest.raises(FormatError, match="can be read or changed by others"):
+        given.context(ssl.PROTOCOL_TLS_CLIENT)
+    given.key.chmod(0o600)

@@ -42,7 +42,7 @@ from isthmus.joint.shares.requests import (
 )
 from isthmus.joint.shares.run_disclosure import releases, table_releases
 from isthmus.joint.shares.two_party_run import ENGINE, Connection, TwoPartyRun
-from isthmus.joint.transport.certificates import fingerprint
+from isthmus.joint.transport.certificates import alone, fingerprint
 from isthmus.joint.transport.pinned_channel import Credentials
 from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release
@@ -265,18 +265,17 @@ class TwoParty(Source):
 
     def _computation(self, request: TwoPartyRequest) -> Computation:
         """Compute a request; yields what is going on."""
+        with FolderLock(self._home, "a run of two parties"):
+            outcome = yield from self._run(request, self._credentials())
+        return outcome
+
+    def _credentials(self) -> Credentials:
+        """Return the own certificate and the one that is trusted, alone in its file."""
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         trusted = self._state / "trusted.crt"
-        trusted.write_text(self._cards[self._other.name].certificate, encoding="ascii")
-        credentials = Credentials(
-            self._home / "certificate.crt",
-            self._home / "certificate.pem",
-            trusted,
-            self._other.certificate,
-        )
-        with FolderLock(self._home, "a run of two parties"):
-            outcome = yield from self._run(request, credentials)
-        return outcome
+        trusted.write_bytes(alone(self._cards[self._other.name].certificate))
+        own = self._home / "certificate.crt", self._home / "certificate.pem"
+        return Credentials(*own, trusted, self._other.certificate)
 
     def _run(self, request: TwoPartyRequest, credentials: Credentials) -> Computation:
         rank = self._terms.parties.index(self._own)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import AbortedError, FormatError
+from isthmus.joint.agreement.identity import require_private
 
 Message: TypeAlias = Mapping[str, Any]
 
@@ -46,7 +47,10 @@ POLL = 0.05
 """Seconds between two checks for messages to send."""
 
 STRANGERS = 30.0
-"""Seconds that a party still waits after a connection with a wrong certificate."""
+"""Seconds that a party still dials where something with a wrong certificate answers."""
+
+HANDSHAKES = 64
+"""Maximum number of handshakes at the same time; further connections are closed."""
 
 
 @final
@@ -71,6 +75,7 @@ class Credentials:
         made.minimum_version = ssl.TLSVersion.TLSv1_3
         made.check_hostname = False  # the certificate itself is pinned
         made.verify_mode = ssl.CERT_REQUIRED
+        require_private(self.key)
         try:
             made.load_cert_chain(self.certificate, self.key)
             made.load_verify_locations(self.trusted)
@@ -123,22 +128,35 @@ class PinnedChannel:
         """Wait for the other party to connect; `AbortedError` if it does not come."""
         context = credentials.context(ssl.PROTOCOL_TLS_SERVER)
         end = time.monotonic() + seconds
-        stranger: ssl.SSLError | None = None
+        came: queue.Queue[ssl.SSLSocket] = queue.Queue()
+        refused: list[ssl.SSLError] = []
+        places = threading.Semaphore(HANDSHAKES)
+
+        def greet(raw: socket.socket) -> None:
+            """Do the handshake beside the others: whoever is silent delays nobody."""
+            try:
+                came.put(_wrapped(raw, context, credentials, server=True))
+            except OSError as error:
+                if isinstance(error, ssl.SSLError) and _is_certificate(error):
+                    refused.append(error)
+            finally:
+                places.release()
+
         with socket.create_server(address) as listener:
-            while (left := end - time.monotonic()) > 0:
-                listener.settimeout(min(left, 0.5))
+            listener.settimeout(POLL)
+            while time.monotonic() < end and came.empty():
                 try:
                     raw, _ = listener.accept()
                 except TimeoutError:
                     continue
-                try:
-                    return cls(_wrapped(raw, context, credentials, server=True), other)
-                except (ssl.SSLError, OSError) as error:
-                    if isinstance(error, ssl.SSLError) and _is_certificate(error) and not stranger:
-                        stranger = error
-                        end = min(end, time.monotonic() + STRANGERS)
-        if stranger:
-            raise _refused(other, stranger)
+                if places.acquire(blocking=False):
+                    threading.Thread(target=greet, args=(raw,), daemon=True).start()
+                else:
+                    raw.close()
+        if not came.empty():
+            return cls(came.get(), other)
+        if refused:
+            raise _refused(other, refused[-1])
         raise AbortedError(
             f"{other!r} did not connect within {seconds:g} seconds. Run the command again when it "
             "is ready.",
@@ -159,7 +177,7 @@ class PinnedChannel:
                 raw = socket.create_connection(address, timeout=HANDSHAKE)
                 return cls(_wrapped(raw, context, credentials, server=False), other)
             except OSError as error:
-                if isinstance(error, ssl.SSLError):
+                if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
                     if refused is None:
                         end = min(end, time.monotonic() + STRANGERS)
                     # A refused certificate can also look like a connection that was closed.
