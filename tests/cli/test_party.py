@@ -34,7 +34,8 @@ def drafted(tmp_path: Path) -> Callable[..., Path]:
             variables.write_text(f'[[variables]]\nname = "{variable}"\n{kind}\n')
             parties += ["--party", tmp_path / name / "card.toml", variables]
         arguments = ["party", "draft", tmp_path / "bank", tmp_path / "study", "--title", "T"]
-        code = run(*arguments, "--purpose", "p", *parties, "--identifier", "person", *more)
+        given = ["--purpose", "p", *parties, "--identifier", "person", "--people", 100, 100]
+        code = run(*arguments, *given, *more)
         (tmp_path / "code").write_text(str(code))
         (tmp_path / "table.csv").write_text(TABLE)
         return tmp_path

@@ -144,7 +144,8 @@ class Companies:
             self.write(name, self.world.table(self.people[name]))
         run(
             *("party", "draft", self.home("bank"), self.study, "--title", "Test"),
-            *("--purpose", "testing", *parties, "--identifier", "person", *draft),
+            *("--purpose", "testing", *parties, "--identifier", "person"),
+            *("--people", "1000", "1000", *draft),
         )
         for name in COLUMNS:
             run("party", "policy", self.home(name), self.study)

@@ -62,7 +62,8 @@ EXAMPLES = {
     "party new": "isthmus party new bank --name bank --organisation 'Bank plc' "
     "--address bank.example.org:9300",
     "party draft": "isthmus party draft bank joint --title Customers --purpose 'Why they leave' "
-    "--identifier customer --party bank/card.toml bank.toml --party shop/card.toml shop.toml",
+    "--identifier customer --party bank/card.toml bank.toml --party shop/card.toml shop.toml "
+    "--people 3000 3000",
     "party policy": "isthmus party policy bank joint",
     "party pin": "isthmus party pin bank shop/card.toml",
     "party dry-run": "isthmus party dry-run bank joint --data accounts.csv",

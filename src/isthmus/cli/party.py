@@ -69,6 +69,14 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         help="card of a party, and the file of variables that it holds, which 'isthmus study "
         "variables' writes; twice",
     )
+    draft.add_argument(
+        "--people",
+        nargs=2,
+        type=int,
+        required=True,
+        metavar=("FIRST", "SECOND"),
+        help="maximum number of people whom each party may bring, in the order of --party",
+    )
     draft.add_argument("--identifier", required=True, help="column that identifies a person")
     draft.add_argument(
         "--identifier-kind",
@@ -101,7 +109,7 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         "--minimum-cohort",
         type=int,
         default=50,
-        help="smallest number of common people; by default 50",
+        help="smallest number of people of each party, and of common people; by default 50",
     )
     draft.add_argument(
         "--intersection",
@@ -216,8 +224,8 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         bounds={name: bounds for each in held for name, bounds in each.bounds.items()},
         protocol=TwoParties(
             tuple(
-                Holding(card.member.name, fingerprint(card.certificate), each.schema.names)
-                for card, each in zip(cards, held, strict=True)
+                Holding(card.member.name, fingerprint(card.certificate), each.schema.names, most)
+                for card, each, most in zip(cards, held, options.people, strict=True)
             ),
             options.identifier,
             tuple(options.order or schema.names),
@@ -279,6 +287,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
         people = source.count_people() if options.count else None
         solution = None if options.count else learn_jointly(source, options, board)
     if solution is None:
-        say(f"DONE: {people} people in common. Nobody learned who they are.")
+        least = source.study.protocol.minimum_cohort
+        say(f"DONE: {people or f'fewer than {least}'} people in common.")
         return ExitCode.DONE
     return finish(solution, options)

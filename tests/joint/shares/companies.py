@@ -17,7 +17,7 @@ LEVELS = {"income": ("low", "high"), "debt": ("no", "yes"), "visits": ("few", "m
 def holdings(*columns: tuple[str, ...]) -> tuple[Holding, ...]:
     given = columns or (("income", "debt"), ("visits",))
     return tuple(
-        Holding(name, "sha256:" + str(i) * 64, each)
+        Holding(name, "sha256:" + str(i) * 64, each, 1000)
         for i, (name, each) in enumerate(zip(NAMES, given, strict=True))
     )
 
@@ -27,6 +27,10 @@ def protocol(**changes: Any) -> TwoParties:
         "parties": holdings(),
         "identifier": "person",
         "order": ("debt", "income", "visits"),
+        "minimum_cohort": 2,
+        "minimum_cell": 1,
+        "largest_share": 1.0,
+        "columns_per_row": 1e9,
     }
     return TwoParties(**(terms | changes))
 

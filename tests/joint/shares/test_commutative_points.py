@@ -87,14 +87,15 @@ def test_points_and_their_products_tell_no_bit_of_the_hash() -> None:
 @pytest.mark.parametrize("batch", [7, 1024])
 def test_both_learn_the_size(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
     monkeypatch.setattr(alignment, "BATCH", batch)
-    results, _ = both(count_common, PEOPLE)
+    results, _ = both(count_common, PEOPLE, 24)
     assert results == [24, 24]
-    assert both(count_common, [["a"], ["b", "c"]])[0] == [0, 0]
+    assert both(count_common, PEOPLE, 25)[0] == [0, 0]  # fewer than that
+    assert both(count_common, [["a"], ["b", "c"]], 0)[0] == [0, 0]
 
 
 def test_the_size_does_not_tell_who() -> None:
     """The points that come back to the party that counts are in an order of their own."""
-    results, seen = both(count_common, [PEOPLE[0], PEOPLE[0]])
+    results, seen = both(count_common, [PEOPLE[0], PEOPLE[0]], 2)
     assert results == [40, 40]
     first = seen[0][1]
     returned = seen[0][3]
@@ -134,5 +135,5 @@ def test_messages_that_are_no_points(messages: list[bytes]) -> None:
         queues[1].put(message)
     link: Any = Link(1, queues)
     with pytest.raises(AbortedError) as caught:
-        count_common(link, ["a"], 2)
+        count_common(link, ["a"], 2, 2)
     assert caught.value.reason == "broken message"

@@ -107,10 +107,13 @@ class Wire:
         self._sent.put({kind: self.lies.get(kind, value)})
 
     def take(self, kind: str, seconds: float) -> Any:
-        try:
-            return self._received.get(timeout=seconds)[kind]
-        except queue.Empty:
-            raise AbortedError("silent", reason="silent") from None
+        message = self._received.get(timeout=seconds)
+        if kind not in message:
+            raise AbortedError("gone", reason="gone")
+        return message[kind]
+
+    def close(self) -> None:
+        self._sent.put({})
 
 
 class Party:
@@ -122,7 +125,7 @@ class Party:
 
     def attempt(self, wire: Wire, run: NextRun, session: str, share: bytes, to: Any) -> None:
         openings = Openings(
-            *(self.journal, run, session, wire, 0.3, self.rank, 1, self.ledger.append)  # type: ignore[arg-type]
+            *(self.journal, run, session, wire, 60.0, self.rank, 1, self.ledger.append)  # type: ignore[arg-type]
         )
         try:
             self.result = openings.open(
@@ -130,6 +133,7 @@ class Party:
             )
         except AbortedError as error:
             self.result = error.reason.encode()
+            wire.close()
 
 
 SIZE = PIECE + 5
@@ -226,9 +230,10 @@ def test_no_value_is_opened_twice_or_beyond_the_request() -> None:
     party = Party(0)
     queues: list[queue.Queue[Any]] = [queue.Queue(), queue.Queue()]
     openings = Openings(
-        *(party.journal, NextRun(1), "s", Wire(*queues), 0.01, 0, 1, party.ledger.append)  # type: ignore[arg-type]
+        *(party.journal, NextRun(1), "s", Wire(*queues), 1.0, 0, 1, party.ledger.append)  # type: ignore[arg-type]
     )
-    with pytest.raises(AbortedError, match="silent"):
+    queues[1].put({})
+    with pytest.raises(AbortedError, match="gone"):
         openings.open("x", b"1", gives=True, takes=True)
     for label in ("x", "y"):
         with pytest.raises(AbortedError, match="does not open"):

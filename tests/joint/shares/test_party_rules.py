@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.joint.shares.companies import LEVELS, Companies, protocol
+from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
@@ -279,6 +280,46 @@ def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
         with pytest.raises(AbortedError, match="a hash of its ledger") as caught:
             bank.agree(hello_of(shop, claims | {"head": head}), NONCES)
         assert caught.value.reason == "broken message"
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("who", ["bank", "shop"])
+def test_how_many_people_a_party_may_bring(who: str, step: int, tmp_path: Path) -> None:
+    """Neither one person, which is a membership test, nor everybody who could exist."""
+    for people, allowed in ((50 + step, step >= 0), (60 + step, step <= 0)):
+        parties = tuple(replace(h, people=60) for h in holdings())
+        companies = Companies(protocol=protocol(minimum_cohort=50, parties=parties))
+        ledger, sizes = MemoryLedger(), {"bank": 55, "shop": 55} | {who: people}
+        persons = [f"p{i}" for i in range(sizes["bank"])]
+        data = {"person": persons, "income": ["low"] * len(persons), "debt": ["no"] * len(persons)}
+        made = controller(companies, tmp_path, data, ledger)
+        made.other_people = sizes["shop"]
+        if allowed:
+            made.record_aligning(RUN)
+            assert f"{sizes['shop']} at shop" in ledger.entries()[-1]["what"]
+        else:
+            with pytest.raises(
+                RefusedError, match=f"{who} comes with {people} people; .* 50 to 60"
+            ):
+                made.record_aligning(RUN)
+            assert [entry["event"] for entry in ledger.entries()] == ["refused"]
+
+
+@pytest.mark.parametrize(
+    "rule", [{"minimum_cell": 5}, {"largest_share": 0.5}, {"columns_per_row": 0.01}]
+)
+def test_a_lenient_policy_does_not_relax_the_study(rule: dict[str, Any], tmp_path: Path) -> None:
+    """A party that reads single people of the other changes its own policy first."""
+    targets = {"income": np.arange(90) == 7, "debt": np.arange(90) == 9}
+    table = columns(90, **{name: column.astype(float) for name, column in targets.items()})
+    terms: dict[str, Any] = {
+        "schema": Schema.continuous(LEVELS),
+        "bounds": dict.fromkeys(LEVELS, (-100.0, 100.0)),
+        "requests": [CrossMoments.name],
+    }
+    strict = Companies(protocol=protocol(**rule), **terms)
+    assert not is_allowed(controller(strict, tmp_path, table), range(90))
+    assert is_allowed(controller(Companies(**terms), tmp_path, table), range(90))
 
 
 def pair(folder: Path) -> tuple[PartyController, PartyController]:

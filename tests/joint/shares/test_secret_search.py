@@ -43,6 +43,7 @@ def party(tmp_path: Path) -> Callable[..., TwoParty]:
             parties += ["--party", home / "card.toml", variables]
         draft = ["party", "draft", tmp_path / "bank", tmp_path / "study", "--title", "T"]
         more = ["--purpose", "p", "--identifier", "person", *requests, *parties]
+        more += ["--people", "100", "100"]
         assert main([*map(str, draft), *map(str, more)]) == 0
         assert main(["party", "policy", str(tmp_path / "bank"), str(tmp_path / "study")]) == 0
         source = TwoParty(tmp_path / "bank", tmp_path / "study", TABLE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ def test_a_study_keeps_its_section() -> None:
         identifier_kind=IdentifierKind.INTEGER,
         max_parents=3,
         minimum_cell=7,
+        largest_share=0.2,
+        columns_per_row=0.1,
     )
     study = Companies(protocol=given).study
     assert Study.parse(study.text).protocol == given
@@ -57,8 +60,10 @@ def test_a_study_of_two_has_no_coordinator() -> None:
         ({"minimum_cohort": 1}, "minimum_cohort is 1; it must be at least 2"),
         ({"score": "AIC"}, "score is 'AIC'"),
         ({"score": "BDeu", "ess": 0.0}, "ess is 0.0"),
+        ({"largest_share": 0.0}, "largest_share is 0.0"),
+        ({"parties": tuple(replace(h, people=1) for h in holdings())}, "people is 1; it must be"),
         (
-            {"parties": (Holding("bank", "md5:12", ("income", "debt")), holdings()[1])},
+            {"parties": (Holding("bank", "md5:12", ("income", "debt"), 9), holdings()[1])},
             "certificate of 'bank'",
         ),
     ],
@@ -69,7 +74,7 @@ def test_wrong_sections_are_named(changes: dict[str, Any], message: str) -> None
 
 
 def test_equal_certificates_are_refused() -> None:
-    same = tuple(Holding(h.name, "sha256:" + "a" * 64, h.columns) for h in holdings())
+    same = tuple(replace(h, certificate="sha256:" + "a" * 64) for h in holdings())
     with pytest.raises(StudyError, match="same certificate"):
         Companies(protocol=protocol(parties=same))
 

@@ -11,6 +11,7 @@ from typing import Annotated, final
 from isthmus.errors import IsthmusError, RefusedError, StudyError
 from isthmus.joint.agreement.identity import key_bytes, key_text
 from isthmus.joint.agreement.persons import NOT_PERSONS, Persons
+from isthmus.joint.agreement.protocol import COLUMNS_PER_ROW, LARGEST_SHARE
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, protocol_names, request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.study import Study
@@ -22,18 +23,12 @@ from isthmus.plurals import counted
 FORMAT = "isthmus-policy/3"
 ANY = "*"
 
-COLUMNS_PER_ROW = 0.33
-"""The ratio of DataSHIELD: at most this many parameters of a model per row."""
-
 UNLIMITED = 1e300
 """Columns per row of a policy that does not limit them."""
 
 NOT_FOR_PERSONS = frozenset({"networks"})
 """Requests whose answers single out rows: the first layer of a network can be a window around one
 person, and a malicious site can steer it there."""
-
-LARGEST_SHARE = 0.5
-"""The largest share of one person in a sum of squares."""
 
 MAXIMUM_DELTA = 1e-6
 """The δ at which the budget of all studies with differential privacy is counted."""

@@ -11,6 +11,12 @@ from isthmus.joint.agreement.toml import Reader
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 
+COLUMNS_PER_ROW = 0.33
+"""The ratio of DataSHIELD: at most this many parameters of a model per row."""
+
+LARGEST_SHARE = 0.5
+"""The largest share of one person in a sum of squares."""
+
 
 class Protocol(ABC):
     """How the parties of a study compute together, with the options that the study fixes.

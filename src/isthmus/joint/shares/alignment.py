@@ -152,7 +152,7 @@ RECEIVER = 0
 """Rank of the party that counts; it tells the other one the number."""
 
 
-def count_common(link: Context, hashes: Sequence[str], others: int) -> int:
+def count_common(link: Context, hashes: Sequence[str], least: int, others: int) -> int:
     """Count the people whom both parties have.
 
     Parties that follow the protocol do not learn who they are. One that multiplies each of its
@@ -164,6 +164,8 @@ def count_common(link: Context, hashes: Sequence[str], others: int) -> int:
         The connection to the other party, which calls this function at the same time.
     hashes
         A distinct hash per person, made in the same way by both parties.
+    least
+        A smaller number is told as zero.
     others
         How many people the other party states to have. It gets no answer about other points.
     """
@@ -176,6 +178,7 @@ def count_common(link: Context, hashes: Sequence[str], others: int) -> int:
         _send(link, len(both), _shuffled(both))
         return _take_count(link)
     found = len(set(both).intersection(_receive(link, len(hashes))))
+    found = found if found >= least else 0
     _send_count(link, found)
     return found
 

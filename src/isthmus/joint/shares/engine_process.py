@@ -118,7 +118,8 @@ def serve(parent: Parent, folder: Path) -> None:
     parent.call({"connected": None})
     study = Study.parse(given.study)
     if given.request == IntersectionSize.name:
-        people = count_common(link, given.hashes, given.people)
+        least = two_parties(study.protocol).minimum_cohort
+        people = count_common(link, given.hashes, least, given.people)
         parent.call({"counted": people})
         result: dict[str, Any] = {"people": people}
     else:

@@ -23,7 +23,7 @@ from isthmus.joint.records.ledger_entries import START
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
 from isthmus.joint.shares.openings import HASH, NextRun, PastRun, RunJournal, next_run
-from isthmus.joint.shares.party_table import PartyTable, constant_columns, material_of
+from isthmus.joint.shares.party_table import PartyTable, constant_columns, material_of, stricter
 from isthmus.joint.shares.protocol import (
     ALIGNED,
     ALIGNING,
@@ -230,11 +230,17 @@ class PartyController:
 
     def record_aligning(self, run: NextRun) -> None:
         """Write that identifiers are about to be compared. This is what a run costs."""
-        broken = self._rules.limits()
-        if broken:
-            raise self._declined(run, broken)
         table = self._brought
         rows = len(table.identifiers)
+        broken = self._rules.limits()
+        for name, people in ((self.name, rows), (self.other, self.other_people)):
+            least, most = self._terms.minimum_cohort, self._terms.holding(name).people
+            if not least <= people <= most:
+                broken.append(
+                    f"{name} comes with {people} people; the study allows {least} to {most}"
+                )
+        if broken:
+            raise self._declined(run, broken)
         sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint)
         # Each comparison is described, and so counted, as one of its own: it is spent when it
         # begins, because the other party may know its result before this one does.
@@ -265,7 +271,8 @@ class PartyController:
 
     def record_counted(self, run: NextRun, count: int) -> None:
         """Write that the number of common people is known, and nothing else."""
-        self._write(ALIGNED, run.number, what=f"{count} people in common; {self._knowing()}")
+        what = f"{count or f'fewer than {self._terms.minimum_cohort}'} people in common"
+        self._write(ALIGNED, run.number, what=f"{what}; {self._knowing()}")
 
     def record_sharing(self, run: NextRun, positions: NDArray[np.intp]) -> None:
         """Check the rules on the rows of common people, and write that columns leave as shares.
@@ -290,7 +297,7 @@ class PartyController:
                 f"{constant[:10]} are constant among the people in common; leave them out.",
             )
         material = material_of(self._study, self.name, table, positions)
-        broken = broken_rules(material, self._policy)
+        broken = broken_rules(material, stricter(self._policy, self._study))
         if broken:
             raise self._declined(run, broken)
         prints = table.fingerprints(self._study.schema, positions, self._ledger.secret())
@@ -341,7 +348,7 @@ class PartyController:
 
     def _knowing(self) -> str:
         if self._request.name == IntersectionSize.name:
-            return "both learn this number, and nobody learns who they are"
+            return "both learn this number"
         return self._terms.knowing
 
     def _write(

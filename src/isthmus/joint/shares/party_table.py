@@ -8,7 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.candidates import ReleaseCandidates
 from isthmus.joint.shares.protocol import IdentifierKind, two_parties
@@ -241,6 +242,18 @@ def _fingerprint(
     made.update(repr([identifiers[i] for i in order]).encode())
     made.update(np.ascontiguousarray(columns[order]).tobytes())
     return made.hexdigest()
+
+
+def stricter(policy: Policy, study: Study) -> Policy:
+    """Return a policy with the rules on data of the study, where these are stricter."""
+    terms = two_parties(study.protocol)
+    return replace(
+        policy,
+        minimum_cohort=max(policy.minimum_cohort, terms.minimum_cohort),
+        minimum_cell=max(policy.minimum_cell, terms.minimum_cell),
+        largest_share=min(policy.largest_share, terms.largest_share),
+        columns_per_row=min(policy.columns_per_row, terms.columns_per_row),
+    )
 
 
 def material_of(

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar, Self, final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.protocol import Protocol
+from isthmus.joint.agreement.protocol import COLUMNS_PER_ROW, LARGEST_SHARE, Protocol
 from isthmus.joint.agreement.roster import Roster
 from isthmus.joint.agreement.toml import Least, Reader, plain
 from isthmus.joint.records.events import Event
@@ -49,11 +49,14 @@ class Holding:
     ----------
     certificate
         SHA-256 of the certificate with which it connects, ``"sha256:"`` and 64 digits.
+    people
+        Maximum number of people whose identifiers it may bring.
     """
 
     name: str
     certificate: str
     columns: tuple[str, ...]
+    people: Annotated[int, Least(FEWEST_PEOPLE)]
 
 
 @final
@@ -78,7 +81,7 @@ class TwoParties(Protocol):
         Who learns which people both parties have: ``"both"``, or the name of the one party that
         does; the other party then learns only how many they are.
     minimum_cohort
-        How many people both parties must have.
+        Smallest number of people of each party, and of those whom both have.
     max_parents
         The largest number of parents of a variable.
     score
@@ -86,7 +89,11 @@ class TwoParties(Protocol):
     ess
         Equivalent sample size of `BDeu`.
     minimum_cell
-        Smallest number of people in a cell that is not empty of a table that a party learns.
+        Smallest number of people in a cell that is not empty of a table that a party learns, and
+        with a value of a column that is used for cross moments.
+    largest_share, columns_per_row
+        As in a policy. Each party applies the stricter of both: what protects the people of one
+        party is checked on the columns of the other.
     """
 
     parties: tuple[Holding, ...]
@@ -99,6 +106,8 @@ class TwoParties(Protocol):
     score: str = "K2"
     ess: float = 1.0
     minimum_cell: Annotated[int, Least(1)] = 5
+    largest_share: float = LARGEST_SHARE
+    columns_per_row: float = COLUMNS_PER_ROW
 
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = 2
@@ -114,7 +123,8 @@ class TwoParties(Protocol):
     @classmethod
     def read(cls, section: Reader) -> Self:
         optional = ("identifier_kind", "intersection", "ess", "minimum_cell")
-        return section.record(cls, optional=optional)()
+        rules = ("largest_share", "columns_per_row")
+        return section.record(cls, optional=(*optional, *rules))()
 
     def to_dict(self, parties: int) -> dict[str, object]:
         return plain(self, without=() if self.score == "BDeu" else ("ess",))
@@ -145,9 +155,9 @@ class TwoParties(Protocol):
             broken.append("both parties have the same certificate")
         if self.score not in SCORES:
             broken.append(f"protocol.score is {self.score!r}; it must be one of {SCORES}")
-        if not self.ess > 0:
-            broken.append(f"ess is {self.ess}; it must be positive")
-        return broken
+        positive = ("ess", "largest_share", "columns_per_row")
+        given = {name: getattr(self, name) for name in positive}
+        return broken + [f"{k} is {v}; it must be positive" for k, v in given.items() if not v > 0]
 
     def variable_problems(self, names: tuple[str, ...]) -> list[str]:
         broken = []
@@ -167,7 +177,10 @@ class TwoParties(Protocol):
         return broken
 
     def describe(self, roster: Roster) -> str:
-        first, second = (f"{p.name} ({len(p.columns)} columns)" for p in self.parties)
+        first, second = (
+            f"{p.name} ({counted(len(p.columns), 'column')}, at most {p.people} people)"
+            for p in self.parties
+        )
         return (
             f"secret computation of {first} and {second}, over at least {self.minimum_cohort} "
             f"people; {self.knowing}"

@@ -182,7 +182,7 @@ class OwnTables(TwoPartyRequest):
 @final
 @dataclass(frozen=True)
 class IntersectionSize(TwoPartyRequest):
-    """How many people both parties have; no column is used, and nobody learns who they are."""
+    """How many people both parties have; no column is used."""
 
     name: ClassVar[str] = "intersection size"
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
@@ -191,7 +191,7 @@ class IntersectionSize(TwoPartyRequest):
         return []
 
     def __str__(self) -> str:
-        return "number of people whom both parties have; nobody learns who they are"
+        return "number of people whom both parties have, if it is not small"
 
 
 @final

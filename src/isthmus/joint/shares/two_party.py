@@ -29,7 +29,7 @@ from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.private_files import write_private
 from isthmus.joint.shares.openings import RunJournal
 from isthmus.joint.shares.party_controller import PartyController
-from isthmus.joint.shares.party_table import PartyTable, material_of
+from isthmus.joint.shares.party_table import PartyTable, material_of, stricter
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import (
     OWN,
@@ -187,8 +187,13 @@ class TwoParty(Source):
     def count_people(self) -> int:
         """Count the people whom both parties have; the other party calls this at the same time.
 
-        Nobody learns who they are, and no column is used. The study must allow the request
-        ``"intersection size"``. Use it before a study commits to more.
+        No column is used, and parties that follow the protocol do not learn who the people are. The
+        study must allow the request ``"intersection size"``. Use it before a study commits to more.
+
+        Returns
+        -------
+        int
+            Their number; 0 if they are fewer than the study's ``minimum_cohort``.
         """
         if IntersectionSize.name not in self._study.requests:
             raise MismatchError(
@@ -231,7 +236,7 @@ class TwoParty(Source):
         material = material_of(self._study, self.name, self._table, everyone)
         lines += [
             f"It would refuse if all its people were common: {why}."
-            for why in broken_rules(material, self._policy)
+            for why in broken_rules(material, stricter(self._policy, self._study))
         ]
         lines.append(
             f"A run compares {people} identifiers by private set intersection: "

@@ -29,6 +29,7 @@ from isthmus.joint.shares.link import LinkOptions
 from isthmus.joint.shares.openings import NextRun, Openings
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable, hashed
+from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import OWN, TwoPartyRequest
 from isthmus.joint.transport.child_process import ChildProcess
 from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
@@ -309,7 +310,8 @@ class TwoPartyRun:
 
     def _compare_rows(self) -> None:
         """Check that both parties have the same number of people in common."""
-        self._say(f"{self.rows} people in common")
+        least = two_parties(self._study.protocol).minimum_cohort
+        self._say(f"{self.rows or f'fewer than {least}'} people in common")
         channel, _ = self._parts()
         channel.send({"rows": self.rows})
         theirs = channel.take("rows", self._connection.message_timeout)
