@@ -13,10 +13,13 @@ from tests.joint.shares import reference
 from tests.joint.shares.pair import Pair
 from tests.joint.shares.tasks import halves
 
+from isthmus.errors import DataError
 from isthmus.joint.shares.secret_functions import (
+    MOST_COUNTS,
     TOLERANCE,
     LogGamma,
     TimesLog,
+    cell_error,
     count_coefficients,
     count_intervals,
 )
@@ -92,6 +95,43 @@ def test_polynomials_hold_at_every_count(n: int) -> None:
         np.testing.assert_allclose(value, function(counts.astype(float)), rtol=0, atol=TOLERANCE)
 
 
+@pytest.mark.parametrize("n", [1000, 10**6, 10**7, MOST_COUNTS])
+def test_the_error_of_a_cell_bounds_that_of_fixed_point_numbers(n: int) -> None:
+    """The engine's arithmetic, with integers of unlimited size."""
+
+    def fixed(x: float) -> int:
+        return round(x * 2.0**40)
+
+    def times(a: int, b: int) -> int:
+        return a * b >> 40
+
+    intervals, rng = count_intervals(n), np.random.default_rng(0)
+    ends = np.concatenate([intervals.starts, intervals.stops])
+    for function in (LogGamma(1.0), TimesLog()):
+        table = count_coefficients(function, n)
+        steps = [[fixed(x) for x in row] for row in np.diff(table, axis=0, prepend=0.0)]
+        worst = 0.0
+        for count in {*ends[ends <= n].tolist(), *rng.integers(0, n + 1, 100).tolist()}:
+            j = int(np.searchsorted(intervals.starts, count, side="right"))
+            scale, constant, slope, *powers = (
+                sum(column) for column in zip(*steps[:j], strict=True)
+            )
+            v = count - int(intervals.middles[j - 1])
+            u, total, power = v * scale, constant + v * slope, 1 << 40
+            for coefficient in powers:
+                power = times(power, u)
+                total += times(power, coefficient)
+            expected = float(function(np.array([float(count)]))[0])
+            worst = max(worst, abs(total / 2.0**40 - expected))
+        # The last digits of the function itself, which is up to 2e9, are wrong as well.
+        assert worst <= cell_error(n) + 1e-15 * float(function(np.array([float(n)]))[0])
+
+
+def test_more_people_than_the_error_is_known_for() -> None:
+    with pytest.raises(DataError, match="at most 100,000,000 people"):
+        cell_error(MOST_COUNTS + 1)
+
+
 @pytest.mark.parametrize("score", [("k2", 1.0), ("bdeu", 5.0), ("bic", 1.0)])
 def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
     # Variable 3 has a level that never occurs, and variable 5 only one level.
@@ -111,6 +151,20 @@ def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
         expected = reference.family_score(data, levels, child, parents, *score)
         assert abs(value - expected) <= bound + 1e-8
         assert bound < 1e-3
+
+
+def test_ties_go_to_the_earlier_candidate(pair: Pair) -> None:
+    """Both parties have the same column, so that it is an exact tie for every child."""
+    rng, levels, owners = np.random.default_rng(1), [4] * 10, [0, 1] * 5
+    base = rng.integers(0, 4, 5000)
+    children = [np.where(rng.random(5000) < 0.5, base, rng.integers(0, 4, 5000)) for _ in range(8)]
+    data = np.stack([base, base, *children], axis=1)
+    names = [f"x{i}" for i in range(10)]
+    first, second = pair(
+        f"{TASKS}:k2", owners, levels, 5000, names, 1, "k2", own=halves(data, owners)
+    )
+    assert first[:2] == second[:2]
+    assert sorted(first[0]) == [("x0", f"x{i}") for i in range(1, 10)]
 
 
 @pytest.mark.parametrize(("score", "limit"), [("k2", 2), ("bic", 3)])

@@ -75,7 +75,9 @@ def private_k2(
         flat = iter(scores.shares([f for i in active for f in families[i]]))
         rows = [[next(flat) for _ in families[i]] for i in active]
         names = ", ".join(columns.names[i] for i in active)
-        best = choose(engine, rows, f"step {step}: the parent that is added to each of {names}")
+        what = f"step {step}: the parent that is added to each of {names}"
+        error = max(scores.error(f) for i in active for f in families[i])
+        best = choose(engine, rows, what, error)
         going = []
         for i, k in zip(active, best, strict=True):
             added = options[i][k - 1] if k else None
@@ -130,7 +132,8 @@ def structure_only(
     scores = SecretScores(engine, columns, score)
     flat = iter(scores.shares([(i, s) for i, choices in sets.items() for s in choices]))
     rows = [[next(flat) for _ in choices] for choices in sets.values()]
-    return best_sets(engine, columns, order, sets, rows)
+    error = max((scores.error((i, s)) for i, choices in sets.items() for s in choices), default=0.0)
+    return best_sets(engine, columns, order, sets, rows, error)
 
 
 def parent_sets(places: Sequence[int], max_parents: int) -> dict[int, list[Members]]:
@@ -157,9 +160,10 @@ def best_sets(
     order: Sequence[str],
     sets: dict[int, list[Members]],
     scores: Sequence[Sequence[int]],
+    error: float = 0.0,
 ) -> DAG:
     """Open which set of parents of each variable has the largest of secret scores."""
     names = ", ".join(columns.names[i] for i in sets)
-    best = choose(engine, scores, f"the parents of each of {names}")
+    best = choose(engine, scores, f"the parents of each of {names}", error)
     chosen = ((i, sets[i][k]) for i, k in zip(sets, best, strict=True))
     return DAG(order, [(columns.names[p], columns.names[i]) for i, s in chosen for p in s])

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 DEGREE = 8
 TOLERANCE = 1e-6
-"""Largest error of a function of one count, in nats."""
+"""Largest error of a polynomial, in nats."""
+
+MOST_COUNTS = 10**8
+"""Largest count for which `cell_error` was compared with integers of unlimited size."""
 
 CHUNKS = (64, 256, 1024, 4096)
 """Numbers of values that programs are compiled for."""
@@ -89,6 +92,20 @@ class Intervals:
 def count_intervals(n: int) -> Intervals:
     """Return intervals on which functions of counts up to n are polynomials within tolerance."""
     return _count_intervals(1 << max(n - 1, 1).bit_length())
+
+
+def cell_error(n: int) -> float:
+    """Return the largest error of a function of one count up to n, in nats.
+
+    Coefficients are sums of rounded steps, one per interval. The error of the slope is multiplied
+    by the count's distance from the middle of its interval; a tenth of the tolerance covers the
+    other terms, whose variable is between -1 and 1.
+    """
+    if n > MOST_COUNTS:
+        raise DataError(f"Scores are computed in secret for at most {MOST_COUNTS:,} people.")
+    intervals = count_intervals(n)
+    steps, reach = len(intervals.starts), float(intervals.widths.max())
+    return 1.1 * TOLERANCE + steps * reach * 2.0 ** -(FRACTION[128] + 1)
 
 
 @lru_cache(maxsize=8)

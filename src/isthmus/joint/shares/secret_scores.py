@@ -18,10 +18,10 @@ import numpy as np
 from isthmus.errors import ArgumentError
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_functions import (
-    TOLERANCE,
     CountFunction,
     LogGamma,
     TimesLog,
+    cell_error,
     count_coefficients,
     count_intervals,
     evaluate,
@@ -93,7 +93,8 @@ class SecretScores:
     def error(self, family: Family) -> float:
         """Return the largest error of the score of a family, in nats."""
         crossing = (m for m, _ in self._parts(family) if len(self._columns.owners(m)) == 2)
-        return sum(math.prod(self._columns.shape(m)) for m in crossing) * 1.1 * TOLERANCE
+        cells = sum(math.prod(self._columns.shape(m)) for m in crossing)
+        return cells * cell_error(self._columns.people)
 
     def _share(self, family: Family) -> int:
         child, parents = family
@@ -147,17 +148,14 @@ class SecretScores:
             start += share.size
 
 
-TIE = 2.0**-20
-"""Nats by which a later candidate must be better than one before it, so that ties are decided alike
-in every run."""
-
 LOWEST = -(2.0**40)
 
 
-def positions_of_largest(scores: Any) -> Any:
+def positions_of_largest(scores: Any, tie: Any) -> Any:
     """Find the position of the largest number in each row (a program of JAX).
 
-    The width is a power of two: a knock-out tournament in which the first of two equals wins.
+    The width is a power of two: a knock-out tournament in which the first of two wins, unless the
+    second is larger by more than a tie.
     """
     import jax.numpy as jnp
 
@@ -165,19 +163,23 @@ def positions_of_largest(scores: Any) -> Any:
     while scores.shape[1] > 1:
         a, b = scores[:, 0::2], scores[:, 1::2]
         p, q = places[:, 0::2], places[:, 1::2]
-        later = b > a
+        later = b > a + tie[0]
         scores = jnp.where(later, b, a)
         places = jnp.where(later, q, p)
     return places[:, 0]
 
 
-def choose(engine: SecretSharingRuntime, scores: Sequence[Sequence[int]], what: str) -> list[int]:
+def choose(
+    engine: SecretSharingRuntime, scores: Sequence[Sequence[int]], what: str, error: float
+) -> list[int]:
     """Open the position of the largest score of each list, and nothing else.
 
     Parameters
     ----------
     scores
-        This party's shares, ring elements of 128 bits. Earlier ones win ties.
+        This party's shares, ring elements of 128 bits.
+    error
+        The largest error of a score. Scores that may be equal are a tie, which the earlier wins.
     """
     if not scores:
         return []
@@ -187,12 +189,11 @@ def choose(engine: SecretSharingRuntime, scores: Sequence[Sequence[int]], what: 
     filler = encoded(LOWEST) if first else 0
     numbers: list[int] = []
     for row in scores:
-        less = [encoded(k * TIE) if first else 0 for k in range(len(row))]
-        numbers += [(x - y) % MODULUS for x, y in zip(row, less, strict=True)]
-        numbers += [filler] * (width - len(row))
+        numbers += [*row, *[filler] * (width - len(row))]
     numbers += [filler] * (width * (height - len(scores)))
     secret = SecretShare.from_numbers(numbers, (height, width))
-    (places,) = engine.run(positions_of_largest, secret, bits=128)
+    tie = np.array([2 * error + 2.0**-20])
+    (places,) = engine.run(positions_of_largest, secret, tie, bits=128)
     wanted = SecretShare(places.words[: len(scores)], 128)
     found = engine.open(wanted, what)
     assert found is not None
