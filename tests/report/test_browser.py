@@ -6,102 +6,21 @@ import csv
 import itertools
 import json
 import re
-import shutil
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from tests.report.pages import DESKTOP, PATIENCE, PHONE, network, opened, wait_until, write
 
 import isthmus as ist
 from isthmus.io import from_bif, to_bif
-from isthmus.report import EdgeRow, Measure, Page, compare, render
-from isthmus.report.rendering import _libraries
+from isthmus.report import compare
 
 pytestmark = pytest.mark.browser
 
-FLAGS = (
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
-PATIENCE = 240_000  # milliseconds; a busy machine takes its time
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
 EVIL = "</script><img src=x onerror=alert(1)> \"quoted\" 'ä' 変数"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("Chromium is not installed")
-    if not _libraries():
-        pytest.skip("the libraries of the report are missing: run sh build_assets.sh")
-    with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(
-            executable_path=chromium, args=list(FLAGS), timeout=PATIENCE
-        )
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(autouse=True)
-def _close_pages(browser: Any) -> Iterator[None]:
-    yield
-    for context in browser.contexts:
-        context.close()
-
-
-def network(count: int) -> ist.DAG:
-    """Return a graph of so many nodes in which each has two parents nearby."""
-    names = [f"gene_{i:03d}" for i in range(count)]
-    pairs = [(i - step, i) for i in range(count) for step in (1 + i % 7, 11) if i >= step]
-    return ist.DAG(names, [(names[a], names[b]) for a, b in pairs])
-
-
-def write(path: Path, dag: ist.DAG, **more: Any) -> Path:
-    page = Page(
-        title="A test",
-        nodes=dag.nodes,
-        summary=("Made for a test.",),
-        notes=(),
-        measures=(Measure("strength", "Strength is what it is."),),
-        edges=tuple(EdgeRow(a, b, True, (1.0 + i,)) for i, (a, b) in enumerate(dag.edges)),
-        network="No parameters.",
-        releases=(),
-        **more,
-    )
-    path.write_text(render(page), encoding="utf-8")
-    return path
-
-
-def opened(browser: Any, path: Path, size: dict[str, int] = DESKTOP) -> Any:
-    """Open a page; whatever it requests beyond itself, and every error, fails the test."""
-    page = browser.new_page(viewport=size)
-    page.set_default_timeout(PATIENCE)
-    page.problems = []
-    page.on("pageerror", lambda error: page.problems.append(str(error)))
-    page.on("console", lambda m: page.problems.append(m.text) if m.type == "error" else None)
-    page.on("request", lambda r: page.problems.append(r.url) if "file:" not in r.url else None)
-    page.goto(path.as_uri())
-    wait_until(page, "Report.network.cy?.nodes().length > 0")
-    return page
-
-
-def wait_until(page: Any, condition: str) -> None:
-    """Wait for a condition in the page, whose policy forbids wait_for_function to try twice."""
-    page.evaluate(
-        f"""() => new Promise((done, fail) => {{
-          setTimeout(() => fail(new Error({condition!r})), {PATIENCE});
-          const look = () => ({condition} ? done() : requestAnimationFrame(look));
-          look(); }})"""
-    )
 
 
 def boxes(page: Any) -> list[list[float]]:
@@ -144,6 +63,41 @@ def assert_readable(page: Any, *, inside: bool = True) -> None:
         assert top >= 0
         assert right <= frame["width"]
         assert bottom <= frame["height"]
+
+
+def dense(count: int) -> ist.DAG:
+    """Return a graph of so many nodes with five edges for each."""
+    names = [f"variable {i:02d}" for i in range(count)]
+    pairs = [(i, (i + step) % count) for i in range(count) for step in (1, 2, 5, 9, 12)]
+    return ist.DAG(names, [(names[min(p)], names[max(p)]) for p in pairs])
+
+
+@pytest.mark.parametrize(("dag", "names_in_boxes"), [(dense(30), True), (network(90), False)])
+def test_every_arrowhead_can_be_seen(
+    browser: Any, tmp_path: Path, dag: ist.DAG, names_in_boxes: bool
+) -> None:
+    page = opened(browser, write(tmp_path / "r.html", dag))
+    shown = "Report.network.written.length > 10"
+    wait_until(page, "Report.network.named()" if names_in_boxes else shown)
+    assert page.evaluate("Report.network.named()") is names_in_boxes
+    # The length of a triangle of cytoscape.js is 0.3 of its size.
+    heads = page.evaluate(
+        """() => { const { cy } = Report.network; const zoom = cy.zoom();
+        return cy.edges('[head = "triangle"]').map((edge) => {
+          const width = edge.pstyle('width').pfValue;
+          const size = Math.max((13.37 * width) ** 0.9, 29) * edge.pstyle('arrow-scale').value;
+          const { x, y } = edge.renderedTargetEndpoint();
+          return [x, y, 0.3 * size * zoom, edge.pstyle('target-arrow-color').strValue]; }); }"""
+    )
+    assert len(heads) == len(dag.edges)
+    assert min(length for _, _, length, _ in heads) >= 8
+    assert {colour for *_, colour in heads} == {"rgb(70,86,103)"}  # none is faded
+    for left, top, right, bottom in page.evaluate("Report.network.written"):
+        assert not [1 for x, y, *_ in heads if left < x < right and top < y < bottom]
+    if names_in_boxes:
+        assert_readable(page)
+    assert f"direction known ({len(dag.edges)})" in page.inner_text("#legend")
+    assert page.problems == []
 
 
 def test_the_neighbourhood_of_a_hub_is_readable(browser: Any, tmp_path: Path) -> None:

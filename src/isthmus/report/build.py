@@ -33,6 +33,8 @@ STRENGTH = Measure("strength", "Strength is the decrease of the score without th
 
 WEIGHT = Measure("weight", "Weight is what the search reports for the edge.")
 
+_NO_PARAMETERS = "What the result keeps of the data is not enough to estimate parameters."
+
 _CURVES = 200
 """Maximum number of edges for which curves are fitted."""
 
@@ -195,6 +197,8 @@ def build_page(
     measures = (STRENGTH,) if strengths else (WEIGHT,) if weights else ()
     sure = Certainty((), {}) if certainty is None else certainty
     network, caveats = _network(result)
+    if isinstance(network, str) and run_again.command is not None:
+        network = _NO_PARAMETERS  # the reason is in words for programmers
     graph: Graph = result.cpdag if result.equivalent else result.dag
     undirected = {frozenset(e) for e in result.cpdag.undirected} if result.equivalent else set()
     summary = str(result).splitlines()

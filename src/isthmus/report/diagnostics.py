@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from math import isnan
+from math import isfinite, isnan
 from typing import Any, Protocol
 
 _NAMES = {
@@ -68,7 +68,7 @@ def _record(details: object) -> list[tuple[str, str]]:
 
 
 def _plain(value: object) -> bool:
-    return isinstance(value, bool | int | float | str)
+    return isinstance(value, bool | int | str) or (isinstance(value, float) and isfinite(value))
 
 
 def _text(value: object) -> str:

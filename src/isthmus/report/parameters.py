@@ -27,6 +27,11 @@ WIDTH, HEIGHT = 260.0, 170.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 10.0, 12.0, 34.0
 
 
+def figure(value: float) -> str:
+    """Return a number with four digits, and large ones without an exponent."""
+    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
 @dataclass(frozen=True)
 class CurveDrawing:
     """The effect of a parent on its child, as SVG paths within 260 by 170 units."""
@@ -124,8 +129,8 @@ def _curves(network: GPNetwork, name: str) -> list[Block]:
     parents = network.dag.parents(name)
     terms = "".join(f" + effect of {parent}" for parent in parents)
     equation = Sentence(
-        f"{name} = {network.means[name]:.4g}{terms}, standard deviation of the noise "
-        f"{network.noises[name]:.4g}"
+        f"{name} = {figure(network.means[name])}{terms}, standard deviation of the noise "
+        f"{figure(network.noises[name])}"
     )
     return [equation, *(draw_curve(network.curve(p, name), p, name) for p in parents)]
 
@@ -133,12 +138,12 @@ def _curves(network: GPNetwork, name: str) -> list[Block]:
 def _equation(
     name: str, intercept: float, coefficients: Mapping[str, float], variance: float
 ) -> Sentence:
-    terms = [f"{intercept:.4g}"]
+    terms = [figure(intercept)]
     terms += [
-        f"{'−' if weight < 0 else '+'} {abs(weight):.4g} · {parent}"
+        f"{'−' if weight < 0 else '+'} {figure(abs(weight))} · {parent}"
         for parent, weight in coefficients.items()
     ]
-    return Sentence(f"{name} = {' '.join(terms)}, standard deviation {sqrt(variance):.4g}")
+    return Sentence(f"{name} = {' '.join(terms)}, standard deviation {figure(sqrt(variance))}")
 
 
 def _equations(own: ConditionalGaussian, levels: Levels, name: str) -> list[Block]:
@@ -151,8 +156,8 @@ def _equations(own: ConditionalGaussian, levels: Levels, name: str) -> list[Bloc
     rows = []
     for codes in np.ndindex(own.intercepts.shape):
         row = [str(levels[p][i]) for p, i in zip(own.discrete, codes, strict=True)]
-        row += [f"{v:.4g}" for v in (own.intercepts[codes], *own.coefficients[codes])]
-        row.append(f"{sqrt(own.variances[codes]):.4g}")
+        row += [figure(v) for v in (own.intercepts[codes], *own.coefficients[codes])]
+        row.append(figure(sqrt(own.variances[codes])))
         rows.append(row if own.counts is None else [*row, f"{own.counts[codes]:,}"])
     head = [*own.discrete, "intercept", *(f"· {p}" for p in own.continuous), "standard deviation"]
     head += [] if own.counts is None else ["rows"]
@@ -167,7 +172,7 @@ def _log_odds(own: MultinomialLogit, levels: Levels) -> list[Block]:
         pairs = zip(levels[parent][1:], effect[1:], strict=True)
         rows += [[f"{parent} = {level}", *row[1:].tolist()] for level, row in pairs]
     rows += [[p, *row[1:].tolist()] for p, row in zip(own.continuous, own.slopes, strict=True)]
-    cells = [[str(name), *(f"{v:.4g}" for v in values)] for name, *values in rows]
+    cells = [[str(name), *(figure(v) for v in values)] for name, *values in rows]
     return [Sentence(f"against {own.levels[0]}:"), Table(head, cells, 1)]
 
 

@@ -58,6 +58,7 @@
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, wide, high);
     canvas.dataset.shown = 0;
+    Report.network.written = [];
     if (named()) return;
     pen.font = `${SIZE}px system-ui, sans-serif`;
     Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineWidth: 3, lineJoin: "round" });
@@ -79,6 +80,7 @@
       const place = places.find((at) => free(box(at))) ?? (node.hasClass("chosen") ? places[0] : null);
       if (!place) continue;
       taken.push(box(place));
+      Report.network.written.push(box(place));
       count += 1;
       pen.strokeStyle = back;
       pen.strokeText(name, ...place);

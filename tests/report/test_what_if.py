@@ -1,0 +1,188 @@
+"""What-if questions, knowledge about edges, and how sure they are, in a real browser."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.report.pages import DESKTOP, PHONE, network, opened, wait_until, write
+
+import isthmus as ist
+from isthmus.cli import main
+from isthmus.io import to_json
+
+pytestmark = pytest.mark.browser
+
+ANSWERS = "Report.whatIf.answers().marginals"
+
+
+def asked(browser: Any, path: Path, model: Any, size: dict[str, int] = DESKTOP) -> Any:
+    """Open the what-if view of a page with a network."""
+    write(path, model.dag, exports={"json": to_json(model)}, parameters=model)
+    page = opened(browser, path, size)
+    page.click("[data-view=whatif]")
+    return page
+
+
+def test_a_click_on_a_level_answers_at_once_and_as_pyagrum_does(
+    browser: Any, tmp_path: Path
+) -> None:
+    """37 nodes of two to four levels, as in alarm."""
+    pytest.importorskip("pyagrum")
+    dag = network(37)
+    model = ist.simulate.discrete_network(dag, cardinalities=(2, 4), seed=4)
+    page = asked(browser, tmp_path / "r.html", model)
+    name = dag.nodes[20]
+    card = page.locator(".card[data-node='20']")
+    seen = card.locator(".level").nth(1)
+    seen.click()
+    assert seen.get_attribute("aria-pressed") == "true"
+    page.locator(".card[data-node='3'] .level").first.click()
+    known = {name: model.levels[name][1], dag.nodes[3]: model.levels[dag.nodes[3]][0]}
+    answers = page.evaluate(ANSWERS)
+    for i, node in enumerate(dag.nodes):
+        if node not in known:
+            expected = model.query(node, known).values
+            np.testing.assert_allclose(answers[i], expected, rtol=0, atol=1e-9)
+    shown = page.locator(".card[data-node='21'] .level .value").first.inner_text()
+    assert shown == f"{100 * answers[21][0]:.1f} %"
+    share = page.evaluate("Report.whatIf.answers().probability")
+    first = model.query(name).values[1]
+    assert share == pytest.approx(first * model.query(dag.nodes[3], {name: known[name]}).values[0])
+    assert f"Such cases are {100 * share:.1f} % of all." in page.inner_text("#observed")
+    seconds = page.evaluate(
+        """() => { const start = performance.now();
+        document.querySelector(".card[data-node='5'] .level").click();
+        return (performance.now() - start) / 1000; }"""
+    )
+    assert seconds < 2  # 0.01 on a machine without other work
+    page.click("#observed button:has-text('Forget all')")
+    page.select_option("#order", "change")
+    np.testing.assert_allclose(page.evaluate(ANSWERS)[20], model.query(name).values, atol=1e-12)
+    assert page.problems == []
+
+
+def test_evidence_that_cannot_be_is_refused(browser: Any, tmp_path: Path) -> None:
+    dag = ist.DAG(["a", "b"], [("a", "b")])
+    levels = {"a": ("no", "yes"), "b": ("no", "yes")}
+    tables = {"a": np.array([0.5, 0.5]), "b": np.array([[1.0, 0.0], [0.5, 0.5]])}
+    page = asked(browser, tmp_path / "r.html", ist.models.DiscreteNetwork(dag, levels, tables))
+    page.locator(".card[data-node='0'] .level").nth(0).click()
+    page.locator(".card[data-node='1'] .level").nth(1).click()
+    assert "cannot have this value" in page.inner_text("#observed")
+    assert page.evaluate(ANSWERS) == [[1, 0], [1, 0]]
+    assert page.problems == []
+
+
+def test_numbers_move_by_the_closed_form(browser: Any, tmp_path: Path) -> None:
+    dag = network(40)
+    rng = np.random.default_rng(1)
+    model = ist.models.GaussianNetwork(
+        dag,
+        {v: float(rng.normal()) for v in dag.nodes},
+        {v: {p: float(rng.normal()) for p in dag.parents(v)} for v in dag.nodes},
+        {v: float(rng.uniform(0.5, 2)) for v in dag.nodes},
+    )
+    page = asked(browser, tmp_path / "r.html", model, PHONE)
+    known = {dag.nodes[39]: 2.5, dag.nodes[0]: -1.0}
+    for node, value in known.items():
+        field = page.locator(f".card[data-node='{dag.index(node)}'] [type=number]")
+        field.fill(str(value))
+        field.press("Enter")
+    page.evaluate("document.activeElement.blur()")
+    answers = page.evaluate(ANSWERS)
+    for i, node in enumerate(dag.nodes):
+        if node not in known:
+            answer = model.query(node, known)
+            assert answers[i]["mean"] == pytest.approx(float(answer.mean[0]), abs=1e-9)
+            deviation = float(np.sqrt(answer.covariance[0, 0]))
+            assert answers[i]["deviation"] == pytest.approx(deviation, abs=1e-9)
+    assert page.problems == []
+
+
+def test_networks_that_a_page_cannot_ask_say_how(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    group = rng.choice(["x", "y"], 200)
+    table = {"it's a group": group, "size": (group == "x") + rng.normal(size=200)}
+    ist.learn(table).report(tmp_path / "r.html", command="isthmus learn t.csv -o r.html")
+    page = opened(browser, tmp_path / "r.html")
+    page.click("[data-view=whatif]")
+    words = shlex.split(page.inner_text("#cards code"))
+    assert words[:3] == ["isthmus", "query", "learned-network.json"]
+    assert {words[4], words[6].removesuffix("=VALUE")} == set(table)
+    # Clique tables of a complete graph would have 4 ** 12 cells.
+    names = [f"v{i}" for i in range(12)]
+    tables = "Object.fromEntries(nodes.map((v, i) => [v, []]))"
+    found = page.evaluate(
+        f"""() => {{ const nodes = {names};
+        const edges = nodes.flatMap((to, i) => nodes.slice(0, i).map((from) => [from, to]));
+        const levels = Object.fromEntries(nodes.map((v) => [v, ["a", "b", "c", "d"]]));
+        return Report.inference.discrete({{ nodes, edges, levels, tables: {tables} }}); }}"""
+    )
+    assert found is None
+    assert page.problems == []
+
+
+def test_edges_are_forbidden_required_and_reversed_by_click(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 300))
+    columns = np.stack([a, b, a + b + 0.5 * rng.normal(size=300), a + 2 * rng.normal(size=300)], 1)
+    names = ["first one", "b", "it's c", "d"]
+    head = ",".join(names)
+    np.savetxt(tmp_path / "t.csv", columns, delimiter=",", header=head, comments="")
+    report, again = tmp_path / "r.html", tmp_path / "again.csv"
+    command = ["learn", str(tmp_path / "t.csv"), "-q", "-o", str(report)]
+    assert main(command) == 0
+    page = opened(browser, report)
+    assert "t.csv · 300 rows · " in page.inner_text("#facts")
+    place = page.evaluate("Report.network.cy.edges('[edge = 0]').renderedMidpoint()")
+    page.locator("#drawing").click(position=place)  # an edge of the collider
+    page.click(".opinions button:has-text('Reverse')")
+    edge = page.evaluate("[Report.edges[0].from, Report.edges[0].to]")
+    page.locator("#edge-table tbody tr[data-edge='1'] .sign").click()
+    page.click(".opinions button:has-text('Forbid')")
+    other = page.evaluate("[Report.edges[1].from, Report.edges[1].to]")
+    text = page.inner_text("#command")
+    assert shlex.split(text)[:6] == ["isthmus", *command]
+    page.click("#copy")
+    wait_until(page, "document.querySelector('#copy').textContent === 'Copied'")
+    assert main([*shlex.split(text)[1:], "-o", str(again)]) == 0
+    learned = {tuple(line.split(",")) for line in again.read_text().splitlines()[1:]}
+    assert (names[edge[1]], names[edge[0]]) in learned
+    assert not {(names[u], names[v]) for u, v in (other, other[::-1])} & learned
+    page.locator("#panel li button[aria-label^='Drop']").first.click()
+    assert "--required" not in page.inner_text("#command")
+    assert page.problems == []
+
+
+def test_a_bootstrap_shows_shares_and_no_python(browser: Any, tmp_path: Path) -> None:
+    table = ist.datasets.asia(rows=500)
+    names = list(table)
+    rows = zip(*(table[name] for name in names), strict=True)
+    text = "\n".join(",".join(map(str, row)) for row in (names, *rows))
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    report = tmp_path / "r.html"
+    options = [str(tmp_path / "t.csv"), "-q", "--replicates", "20", "-o", str(report)]
+    assert main(["bootstrap", *options]) == 0
+    page = opened(browser, report)
+    ensemble = ist.bootstrap(table, replicates=20)
+    either = ensemble.adjacency_probabilities()
+    drawn = page.evaluate("Report.edges.filter((e) => e.inGraph).map((e) => [e.from, e.to])")
+    assert {frozenset(pair) for pair in drawn} == {
+        frozenset((ensemble.nodes.index(a), ensemble.nodes.index(b)))
+        for a, b in ensemble.averaged_graph().edges
+    }
+    shares = page.evaluate("Report.edges.map((e) => [e.from, e.to, e.values[0]])")
+    assert all(share == pytest.approx(either[a, b]) for a, b, share in shares)
+    assert "Python" not in page.inner_text("body")
+    assert "isthmus bootstrap" in page.inner_text("#again")
+    solution = ist.learn(table)
+    solution.report(report, certainty=ensemble, table="asia")
+    page = opened(browser, report)
+    sure = page.evaluate("Report.edges.map((e) => [e.from, e.to, ...e.values])")
+    assert all(row[2] == pytest.approx(either[row[0], row[1]]) for row in sure)
+    assert page.evaluate("Report.data.measures") == ["share", "direction", "strength"]
+    assert page.problems == []
