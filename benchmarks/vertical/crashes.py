@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT)]
@@ -53,9 +54,9 @@ def main(*options: str) -> None:
                     print(
                         f"{victim} killed after {point!r}: the other ends with {ends}", flush=True
                     )
-                ends = world.both(stand_in=stand_in)
-                if ends != (0, 0):
-                    raise SystemExit(f"{ends}\n{world.log('bank')[-2000:]}")
+                done = world.both(stand_in=stand_in)
+                if done != (0, 0):
+                    raise SystemExit(f"{done}\n{world.log('bank')[-2000:]}")
                 for name in BOTH:
                     report(world, name)
                 print(
@@ -65,12 +66,12 @@ def main(*options: str) -> None:
                 world.close()
 
 
-def report(world: object, name: str) -> None:
+def report(world: Any, name: str) -> None:
     """Compare the result, and print how often what was opened."""
-    log, events = world.log(name), Counter(event for event, _ in world.ledger(name))  # type: ignore[attr-defined]
+    log, events = world.log(name), Counter(event for event, _ in world.ledger(name))
     found = re.findall(r"^\w → \w$", log, re.MULTILINE)
-    opened = Counter(world.revealed(name))  # type: ignore[attr-defined]
-    spent = Counter(r["opening"] for r in world.journal(name) if "commitment" in r)  # type: ignore[attr-defined]
+    opened = Counter(world.revealed(name))
+    spent = Counter(r["opening"] for r in world.journal(name) if "commitment" in r)
     if found[-3:] != EDGES or set(opened.values()) != {1} or spent != opened:
         raise SystemExit(f"{name}: {found} {opened} {spent}")
     print(f"  {name}: {', '.join(EDGES)}; entries {dict(events)}; each value opened once")

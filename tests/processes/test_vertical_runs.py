@@ -134,7 +134,6 @@ def test_claims(
     [
         ("rows=x+1", "other number of rows", "states 201 people"),
         ("hello={**x,'signature':'00'*64}", "wrong identity", "did not sign"),
-        ("share=x[::-1]", "other share", "than the one it had committed to"),
     ],
 )
 def test_lies(companies: Callable[..., Companies], lie: str, reason: str, text: str) -> None:
@@ -143,6 +142,18 @@ def test_lies(companies: Callable[..., Companies], lie: str, reason: str, text: 
     assert world.status("bank")["reason"] == reason
     assert text in world.status("bank")["why"]
     assert world.status("shop")["reason"].startswith(f"ended: {reason}")
+
+
+def test_a_withheld_share_is_opened_to_nobody_again(companies: Callable[..., Companies]) -> None:
+    """z01, z15: the shop takes the bank's share, keeps its own, and comes back with other data."""
+    world = companies(draft=["--runs", "1"])
+    bank, _ = world.both(shop={"LIE": "share=__import__('os')._exit(9)"})
+    assert bank == ExitCode.PAUSED
+    assert world.revealed("bank") == DECISIONS[:1]
+    assert world.both(shop={"CLAIM": "{'sessions': {}}"})[0] == ExitCode.REFUSED
+    assert "'decision 0', and 'shop' does not have the share any more" in world.log("bank")
+    assert world.revealed("bank") == DECISIONS[:1]
+    assert world.journal("bank")[-1] == {"run": 1, "end": "an opening was interrupted"}
 
 
 def test_another_result_is_noticed(companies: Callable[..., Companies]) -> None:

@@ -71,5 +71,5 @@ def test_canonical_text_is_canonical(values: list[str]) -> None:
 
 
 def test_hashes_depend_on_the_study() -> None:
-    assert hashed(["a"], b"1") != hashed(["a"], b"2")
+    assert hashed(["a"], b"1") != hashed(["a"], b"2")  # z09: without the key, nobody can try
     assert hashed(["a", "b"], b"1")[1] == hashed(["b"], b"1")[0]

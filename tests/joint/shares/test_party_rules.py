@@ -285,7 +285,7 @@ def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("who", ["bank", "shop"])
 def test_how_many_people_a_party_may_bring(who: str, step: int, tmp_path: Path) -> None:
-    """Neither one person, which is a membership test, nor everybody who could exist."""
+    """z06, z12: neither one person, which tests a membership, nor everybody who could exist."""
     for people, allowed in ((50 + step, step >= 0), (60 + step, step <= 0)):
         parties = tuple(replace(h, people=60) for h in holdings())
         companies = Companies(protocol=protocol(minimum_cohort=50, parties=parties))
@@ -309,7 +309,7 @@ def test_how_many_people_a_party_may_bring(who: str, step: int, tmp_path: Path) 
     "rule", [{"minimum_cell": 5}, {"largest_share": 0.5}, {"columns_per_row": 0.01}]
 )
 def test_a_lenient_policy_does_not_relax_the_study(rule: dict[str, Any], tmp_path: Path) -> None:
-    """A party that reads single people of the other changes its own policy first."""
+    """z05: a party that reads single people of the other changes its own policy first."""
     targets = {"income": np.arange(90) == 7, "debt": np.arange(90) == 9}
     table = columns(90, **{name: column.astype(float) for name, column in targets.items()})
     terms: dict[str, Any] = {
@@ -336,7 +336,7 @@ def pair(folder: Path) -> tuple[PartyController, PartyController]:
 def test_a_greeting_is_signed_by_the_identity_for_this_connection(
     stolen: str, tmp_path: Path
 ) -> None:
-    """A copy of the certificate's key is not enough, nor an older greeting, nor another's."""
+    """z16: a copy of the certificate's key is not enough, nor an older greeting, nor another's."""
     bank, shop = pair(tmp_path)
     hello = shop.hello(NONCES[::-1])
     assert bank.agree(hello, NONCES) == NextRun(1)
@@ -356,7 +356,7 @@ def test_a_greeting_is_signed_by_the_identity_for_this_connection(
 
 
 def test_an_invented_memory_is_not_believed(tmp_path: Path) -> None:
-    """The other party claims a run with openings that this party knows nothing about."""
+    """z02: the other party claims a run with openings that this party knows nothing about."""
     bank, shop = pair(tmp_path)
     claims = shop.claims() | {"run": 1, "finished": False, "rows": 30, "sessions": {"step 1": "s"}}
     run = bank.agree(hello_of(shop, claims), NONCES)

@@ -97,7 +97,7 @@ def test_polynomials_hold_at_every_count(n: int) -> None:
 
 @pytest.mark.parametrize("n", [1000, 10**6, 10**7, MOST_COUNTS])
 def test_the_error_of_a_cell_bounds_that_of_fixed_point_numbers(n: int) -> None:
-    """The engine's arithmetic, with integers of unlimited size."""
+    """z13: the engine's arithmetic, with integers of unlimited size."""
 
     def fixed(x: float) -> int:
         return round(x * 2.0**40)
@@ -154,7 +154,7 @@ def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
 
 
 def test_ties_go_to_the_earlier_candidate(pair: Pair) -> None:
-    """Both parties have the same column, so that it is an exact tie for every child."""
+    """z08, z10: both parties have the same column, so that it is an exact tie for every child."""
     rng, levels, owners = np.random.default_rng(1), [4] * 10, [0, 1] * 5
     base = rng.integers(0, 4, 5000)
     children = [np.where(rng.random(5000) < 0.5, base, rng.integers(0, 4, 5000)) for _ in range(8)]

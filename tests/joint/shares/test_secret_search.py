@@ -81,7 +81,7 @@ def test_a_solution_like_every_other(party: Callable[..., TwoParty], tmp_path: P
     assert "search=PrivateK2(" in found.provenance.code
     assert found.details.tables["debt"].probabilities(0).tolist() == [[0.75, 0.25], [0.25, 0.75]]
     assert "Withheld tables, because of small cells: income." in found.notes
-    assert "known to nobody" in str(found)
+    assert "Nobody knows the scores" in str(found)
     found.save(tmp_path / "network.isthmus")
     assert ist.Solution.load(tmp_path / "network.isthmus").dag == found.dag
 
@@ -137,7 +137,7 @@ def test_ctrl_c_ends_the_run_without_a_graph(party: Callable[..., TwoParty]) -> 
 def test_a_second_certificate_on_a_card_is_not_trusted(
     party: Callable[..., TwoParty], tmp_path: Path
 ) -> None:
-    """The engines trust every certificate in the file; the study names the first one."""
+    """z07: the engines trust every certificate in the file; the study names the first one."""
     party()
     card = tmp_path / "study" / "cards" / "001.toml"
     text, thief = card.read_text(), own_certificate("thief")[0].decode()

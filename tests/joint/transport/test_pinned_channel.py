@@ -156,7 +156,7 @@ def test_a_wrong_certificate_is_refused(
 
 
 def test_strangers_neither_end_the_wait_nor_delay_it(certificates: Path) -> None:
-    """Port scans, silent connections, and a TLS client with no certificate or another one."""
+    """z14: port scans, silent connections, and a TLS client with no certificate or another one."""
     address = ("127.0.0.1", free_port())
     anyone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     anyone.check_hostname, anyone.verify_mode = False, ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""Searches of two parties on secret shares: nobody learns a score, and both learn the graph."""
+"""Searches of two parties on secret shares: both learn the graph, and neither a score."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from isthmus.statistics import Kind
 Computation: TypeAlias = Generator[str, None, dict[str, Any]]
 """A computation with the other party: yields what is going on, and returns the result."""
 
-SECRET = "The scores were computed on secret shares and are known to nobody."
+SECRET = "Nobody knows the scores, which were computed on secret shares, if both kept the protocol."
 
 
 @final
@@ -146,8 +146,8 @@ class SecretSearch(Search[SecretObjective]):
 class PrivateK2(SecretSearch):
     """Learn the parents of each variable greedily, on secret shares (Wright and Yang 2004).
 
-    For `TwoParty`. Both parties learn which parent was added to which variable at which step, and
-    nothing else. For the parameters see `SecretSearch`.
+    For `TwoParty`. Both parties learn which parent was added to which variable at which step and,
+    if both follow the protocol, nothing else. For the parameters see `SecretSearch`.
     """
 
     request: ClassVar[type[TwoPartyRequest]] = PrivateK2Request
@@ -158,8 +158,8 @@ class PrivateK2(SecretSearch):
 class StructureOnly(SecretSearch):
     """Find the best parents of each variable among all allowed sets, on secret shares.
 
-    For `TwoParty`. Both parties learn the graph, and nothing else. For the parameters see
-    `SecretSearch`.
+    For `TwoParty`. Both parties learn the graph and, if both follow the protocol, nothing else. For
+    the parameters see `SecretSearch`.
     """
 
     request: ClassVar[type[TwoPartyRequest]] = StructureOnlyRequest

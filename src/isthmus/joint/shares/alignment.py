@@ -1,4 +1,4 @@
-"""Private set intersection: which people both parties have, and nothing about the others.
+"""Private set intersection: which people both parties have.
 
 RR22 tells both parties who the common people are. The two other protocols reveal less: only the
 size, or the people to one party alone. They use the commutative encryption of Meadows (1986) and

@@ -155,7 +155,7 @@ class StructureOnlyRequest(TwoPartyRequest):
     def __str__(self) -> str:
         return (
             f"network of {len(self.names)} variables with the best parents of each; revealed is "
-            "the network and nothing else"
+            "the network"
         )
 
 

@@ -34,7 +34,8 @@ def releases(
             Release(party.name, f"{what}; {other.name} learned that", FORM_OF_IDENTIFIERS, size),
             Release(
                 party.name,
-                f"{len(party.columns)} columns, of which nobody learned anything but the results",
+                f"{len(party.columns)} columns, of which {other.name} learned nothing but the "
+                "results if it followed the protocol",
                 FORM_OF_COLUMNS,
                 rows * len(party.columns),
             ),

@@ -59,9 +59,11 @@ class Scaled:
 def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> Moments:
     """Open the moments of all variables to both parties.
 
-    Revealed are means, variances and covariances of all numeric columns, and nothing about single
-    rows. Means are exact. Variances and covariances are those of values that are rounded to a
-    millionth of a standard deviation; all of them, so that the matrix is positive semi-definite.
+    Revealed are means, variances and covariances of all numeric columns. A column that is zero for
+    everybody but one person would reveal that person's values of the other party's columns.
+
+    Means are exact. Variances and covariances are those of values that are rounded to a millionth
+    of a standard deviation; all of them, so that the matrix is positive semi-definite.
     """
     own = _scaled(columns)
     engine.agree("moments", columns.described())

@@ -239,12 +239,15 @@ class TwoParty(Source):
             for why in broken_rules(material, stricter(self._policy, self._study))
         ]
         lines.append(
-            f"A run compares {people} identifiers by private set intersection: "
+            f"A run compares {people} identifiers by private set intersection, of at most "
+            f"{self._own.people}, with at most {self._other.people} of {self._other.name}: "
             f"{self._terms.knowing}. Both learn how many people the other party has."
         )
         lines.append(
             f"With at least {self._terms.minimum_cohort} common people, the columns leave as "
-            f"secret shares, from which {self._other.name} learns nothing."
+            f"secret shares, from which {self._other.name} learns the results and, if it follows "
+            "the protocol, nothing else. If it changes its program, it can read values of single "
+            "people; the page 'Two parties with different columns' says how many."
         )
         lines += [f"Both parties learn: {kind.of(self._study)}." for kind in kinds]
         if OwnTables.name in self._study.requests:
