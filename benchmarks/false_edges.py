@@ -114,6 +114,10 @@ METHODS: dict[str, tuple[Callable[[np.random.Generator, int, int], Any], Any]] =
     "lognormal": (numbers(lambda r, n: r.lognormal(size=n)), None),
     "t, 3 df": (numbers(lambda r, n: r.standard_t(3, size=n)), None),
     "Cauchy": (numbers(lambda r, n: r.standard_cauchy(size=n)), None),
+    "lognormal, NormalScores": (numbers(lambda r, n: r.lognormal(size=n)), ist.NormalScores()),
+    "t, 3 df, NormalScores": (numbers(lambda r, n: r.standard_t(3, size=n)), ist.NormalScores()),
+    "Cauchy, NormalScores": (numbers(lambda r, n: r.standard_cauchy(size=n)), ist.NormalScores()),
+    "counts, NormalScores": (numbers(lambda r, n: r.poisson(2.0, n)), ist.NormalScores()),
     "additive": (continuous, ist.NotearsAdditive()),
     "MLP": (continuous, ist.NotearsMLP()),
     "dynamic, 2 lags": (series, ist.Dynotears()),
@@ -122,12 +126,16 @@ METHODS: dict[str, tuple[Callable[[np.random.Generator, int, int], Any], Any]] =
 
 def measure(method: str, d: int, n: int) -> dict[str, Any]:
     """Count the edges of one cell."""
-    make, search = METHODS[method]
+    make, option = METHODS[method]
+    transform = option if isinstance(option, ist.sources.Transform) else None
+    search = None if transform is not None else option
     edges: list[int] = []
     start = time.process_time()
     for seed in range(SEEDS[d]):
         data = make(np.random.default_rng(seed), d, n)
-        edges.append(len(ist.learn(data, search=search, progress=False).dag.edges))
+        edges.append(
+            len(ist.learn(data, search=search, transform=transform, progress=False).dag.edges)
+        )
         if time.process_time() - start > SECONDS:
             break
     seconds = (time.process_time() - start) / len(edges)

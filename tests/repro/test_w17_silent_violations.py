@@ -61,7 +61,7 @@ def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
         ("trends", r"use Series\(table\), or the differences"),
         ("volatility", "Divide each row by its scale"),
         ("Cauchy", "by their normal scores"),
-        ("lognormal", "Take logarithms of "),
+        ("lognormal", "by their normal scores"),
         ("cosine", r"Try search=NotearsAdditive\(\) or score=GP\(\)"),
         ("patients", "Average the rows of each 'patient'"),
         ("levels", "Merge levels that differ only in spaces"),

@@ -13,7 +13,13 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import StrategyOption, table_search_from, table_search_names
+from isthmus.cli.strategies import (
+    StrategyOption,
+    table_search_from,
+    table_search_names,
+    transform_from,
+    transform_names,
+)
 from isthmus.cli.tables import opened
 
 if TYPE_CHECKING:
@@ -35,6 +41,14 @@ def add(command: argparse.ArgumentParser) -> None:
         help="search algorithm; by default chosen from the column types and their number: "
         "%(names)s",
     )
+    command.add_argument(
+        "--transform",
+        action=StrategyOption,
+        names=transform_names,
+        type=transform_from,
+        metavar="STEP",
+        help="replace numbers before a graph is learned, by normal scores or by levels: %(names)s",
+    )
     command.set_defaults(run=run)
 
 
@@ -44,8 +58,16 @@ def run(options: argparse.Namespace) -> ExitCode:
     arguments = arguments_of(options)
     file = opened(options)
     if options.explain:
-        return explain(options, file, lambda p: search_sentence(options, p), search=options.search)
-    solution = ist.learn(file.table, search=options.search, **arguments)
+        return explain(
+            options,
+            file,
+            lambda p: search_sentence(options, p),
+            search=options.search,
+            transform=options.transform,
+        )
+    solution = ist.learn(
+        file.table, search=options.search, transform=options.transform, **arguments
+    )
     if not options.quiet:
         say(described_solution(solution))
     give(file=list(file.description), **facts(solution))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isthmus.samplers import Sampler
     from isthmus.scores.base import Score
     from isthmus.searches import Search
-    from isthmus.sources import Missing
+    from isthmus.sources import Missing, Transform
 
 T = TypeVar("T")
 
@@ -64,6 +64,11 @@ def missing_names(*without: str) -> list[str]:
     """Return the strategies for missing values, as they are written."""
     classes = _strategies(isthmus.sources, isthmus.sources.Missing).values()
     return [name for name in _listed(classes) if name not in without]
+
+
+def transform_names() -> list[str]:
+    """Return the transforms of columns, as they are written."""
+    return _listed(_strategies(isthmus.sources, isthmus.sources.Transform).values())
 
 
 def score_from(text: str) -> Score[Any, Any]:
@@ -122,6 +127,12 @@ def missing_from(text: str) -> Missing:
     """Return the strategy for missing values that a text describes."""
     missing: Missing = _build(text, _strategies(isthmus.sources, isthmus.sources.Missing))
     return missing
+
+
+def transform_from(text: str) -> Transform:
+    """Return the transform of columns that a text describes."""
+    transform: Transform = _build(text, _strategies(isthmus.sources, isthmus.sources.Transform))
+    return transform
 
 
 def _scores() -> dict[str, type[Score[Any, Any]]]:

@@ -14,13 +14,14 @@ import isthmus.samplers
 import isthmus.scores
 import isthmus.searches
 import isthmus.sources
-from isthmus.errors import ArgumentError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.plurals import a_type
 from isthmus.samplers.base import Sampler
 from isthmus.scores.base import Score
 from isthmus.searches.base import Search
-from isthmus.sources import Missing
+from isthmus.sources import Missing, Transform
+from isthmus.statistics import Statistic
 
 AnySampler: TypeAlias = Sampler[Any]
 AnyScore: TypeAlias = Score[Any, Any]
@@ -50,6 +51,19 @@ def check_missing(missing: object) -> Missing | None:
         return None
     names = _names(isthmus.sources, Missing)
     return _check_strategy(missing, Missing, "missing", "DropRows()", names)
+
+
+def check_transform(transform: object, data: object) -> Transform | None:
+    """Return ``transform`` if it is None or a transform of a table; otherwise say what to write."""
+    if transform is None:
+        return None
+    if isinstance(data, (isthmus.sources.Source, Statistic)):
+        raise MismatchError(
+            "transform is for tables; a source and statistics were read already. Transform the "
+            "table first: isthmus.sources.transformed(table, transform).table."
+        )
+    names = _names(isthmus.sources, Transform)
+    return _check_strategy(transform, Transform, "transform", "NormalScores()", names)
 
 
 def _check_strategy(

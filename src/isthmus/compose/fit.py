@@ -10,7 +10,7 @@ from isthmus.graphs import DAG
 from isthmus.models import Network
 from isthmus.options import check_pseudo_count
 from isthmus.results import Reading
-from isthmus.sources import Missing, Source, TimeUnit, as_source
+from isthmus.sources import Missing, Source, TimeUnit, as_source, transformed
 from isthmus.statistics import Kind, Statistic
 
 
@@ -60,4 +60,6 @@ def fit_as_read(data: object, dag: DAG, reading: Reading, pseudo_count: float) -
         c.name: str(c.read_as) for c in reading if c.name in dag.nodes and str(c.read_as) in known
     }
     given = kinds if kinds and not isinstance(data, (Source, Statistic)) else None
+    if reading.maps and given is not None:
+        data = transformed(data, reading.maps).table
     return fit(data, dag, kinds=given, pseudo_count=pseudo_count)

@@ -17,6 +17,7 @@ from isthmus.compose.arguments import (
     check_search,
     check_seed,
     check_time_limit,
+    check_transform,
 )
 from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
@@ -35,7 +36,7 @@ from isthmus.results import Disclosure, Provenance, Solution, Status
 from isthmus.results.status import Ending
 from isthmus.runs import Progress, Run, drive
 from isthmus.searches import AStar, SearchResult
-from isthmus.sources import Missing, TimeUnit
+from isthmus.sources import Missing, TimeUnit, Transform
 from isthmus.statistics import Kind
 
 
@@ -47,6 +48,7 @@ def learn(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    transform: Transform | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -75,6 +77,9 @@ def learn(
     missing
         How to handle missing values: `DropRows`, `MissingAsLevel`, `AvailableCases`, `StructuralEM`
         or `ExpectationMaximisation`. By default they are refused.
+    transform
+        A step that replaces numbers of a table before: `NormalScores`, or `QuantileBins`,
+        `FixedBins` or `MDLBins`, which cut them into levels. ``solution.reading.maps`` keeps it.
     seed
         Random seed. The same seed gives the same graph.
     time_limit
@@ -114,6 +119,7 @@ def learn(
         data, search, knowledge=knowledge, score=score, kinds=kinds, missing=missing
     )
     if joint is not None:
+        check_transform(transform, data)
         result, status = _drive(joint.begin(seed), joint.search, time_limit, progress)
         return joint.solution(result, status, knowledge, seed)
     problem = prepare(
@@ -126,6 +132,7 @@ def learn(
         structural_em=True,
         requests=True,
         time_limit=time_limit,
+        transform=transform,
     )
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective)
@@ -193,6 +200,7 @@ def learn(
             knowledge=knowledge,
             kinds=kinds,
             missing=missing,
+            transform=transform,
         ),
         identified=identified,
     )

@@ -23,6 +23,7 @@ from isthmus.compose.arguments import (
     check_missing,
     check_score,
     check_search,
+    check_transform,
 )
 from isthmus.compose.defaults import MANY_COLUMNS, choose_score
 from isthmus.compose.joint import refuse_joint_search
@@ -31,9 +32,18 @@ from isthmus.errors import DataWarning, GraphError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Objective
 from isthmus.results import Reading
+from isthmus.results.column_maps import ColumnMap
 from isthmus.scores.requested import RequestedScores
 from isthmus.searches.base import Accepts
-from isthmus.sources import Missing, Source, TimeUnit, WithFeatures, as_source
+from isthmus.sources import (
+    Missing,
+    Source,
+    TimeUnit,
+    Transform,
+    WithFeatures,
+    as_source,
+    transformed,
+)
 from isthmus.statistics import (
     Counts,
     Kind,
@@ -107,6 +117,7 @@ def prepare(
     structural_em: bool = False,
     requests: bool = False,
     time_limit: float | None = None,
+    transform: Transform | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.
 
@@ -140,6 +151,8 @@ def prepare(
     time_limit
         Seconds that the caller has. Moments of incomplete rows are estimated for at most half of
         them. `TimeLimitError` if reading takes longer.
+    transform
+        A step that replaces the numbers of a table.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -159,6 +172,10 @@ def prepare(
     begin = time.monotonic()
     integers = None if score is None else score.kind
     keep = () if dag is None else dag.nodes
+    maps: Mapping[str, ColumnMap] = {}
+    step = check_transform(transform, data)
+    if step is not None:
+        data, kinds, maps = transformed(data, step, kinds=kinds, integers=integers)
     source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
     if search is not None:
         refuse_joint_search(search, source)
@@ -167,6 +184,7 @@ def prepare(
     until = begin + time_limit if time_limit is not None and source.timed else math.inf
     with limited(until):
         schema, reading = source.schema(), source.reading()
+    reading = reading.with_maps(maps) if maps else reading
     if dag is not None:
         refuse_back_in_time(dag, schema)
     known = known.without(reading.left_out)

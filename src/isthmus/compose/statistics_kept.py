@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -27,8 +27,9 @@ from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
+from isthmus.results.column_maps import ColumnMap
 from isthmus.results.effects import Adjusted
-from isthmus.sources import Source, as_source
+from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
     CountPlan,
     Kind,
@@ -69,6 +70,8 @@ class LearnedStatistics:
         Where the data are: for mixed tables, whose parameters cannot be computed from moments, and
         for tables in memory, whose rows give robust standard errors. It is left out of pickles and
         copies, so that rows stay where they are.
+    maps
+        What a transform did to the numbers of some columns.
     """
 
     statistics: Summary
@@ -77,6 +80,7 @@ class LearnedStatistics:
     learn_again: Callable[[Moments], Solution] | None
     fit_caveat: str | None = None
     source: Source | None = None
+    maps: Mapping[str, ColumnMap] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
@@ -100,6 +104,7 @@ class LearnedStatistics:
             problem.source
             if problem.source.in_memory or problem.schema.of_kind(Kind.DISCRETE)
             else None,
+            problem.reading.maps,
         )
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
@@ -154,6 +159,8 @@ class LearnedStatistics:
         network = None if data is not None else self.statistics.fit(dag, pseudo_count)
         if network is not None:
             return network
+        if data is not None and self.maps:
+            data = transformed(data, self.maps).table
         schema = self.statistics.schema.without_features()
         source = self.source if data is None else as_source(data, schema=schema)
         if source is None:

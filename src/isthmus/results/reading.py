@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import final
+
+from isthmus.results.column_maps import ColumnMap
 
 
 class ReadAs(StrEnum):
@@ -82,11 +84,14 @@ class Reading:
         Sentences about the table as a whole, such as how many rows were dropped.
     read_by
         The call that takes ``kinds``, if it is not the one that a note is about.
+    maps
+        What a transform did to the numbers of some columns before.
     """
 
     columns: tuple[ColumnReading, ...] = ()
     remarks: tuple[str, ...] = ()
     read_by: str = ""
+    maps: Mapping[str, ColumnMap] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[ColumnReading]:
         return iter(self.columns)
@@ -133,6 +138,14 @@ class Reading:
         """How to say that a column is discrete."""
         kinds = f"kinds={{{name!r}: 'discrete'}}"
         return f"{self.read_by}(..., {kinds})" if self.read_by else kinds
+
+    def with_maps(self, maps: Mapping[str, ColumnMap]) -> Reading:
+        """The same reading of a table whose numbers were transformed before."""
+        columns = tuple(
+            replace(c, reason=maps[c.name].described) if c.name in maps and c.used else c
+            for c in self.columns
+        )
+        return replace(self, columns=columns, maps=maps)
 
     def with_constants(self, names: Collection[str]) -> Reading:
         """The same reading, with these columns named as constant."""

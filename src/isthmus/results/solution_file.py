@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from isthmus import hooks
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.results.column_maps import plain_maps, read_maps
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.ensemble_file import DAMAGE
 from isthmus.results.provenance import read_provenance
@@ -53,6 +54,7 @@ def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
         "reading": [asdict(column) for column in attributes["reading"].columns],
         "remarks": attributes["reading"].remarks,
         "read_by": attributes["reading"].read_by,
+        "maps": plain_maps(attributes["reading"].maps),
         "knowledge": None if knowledge is None else _knowledge(knowledge),
         "provenance": asdict(attributes["provenance"]),
         "identified": attributes["identified"],
@@ -135,6 +137,7 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             ),
             tuple(str(remark) for remark in content["remarks"]),
             str(content.get("read_by", "")),
+            read_maps(content.get("maps", {})),
         ),
         "provenance": read_provenance(content["provenance"]),
         "identified": tuple((str(a), str(b)) for a, b in content["identified"]),

@@ -16,22 +16,36 @@ from isthmus.sources.tables.missing import (
 )
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
+from isthmus.sources.tables.transforms import (
+    FixedBins,
+    MDLBins,
+    NormalScores,
+    QuantileBins,
+    Transform,
+    transformed,
+)
 from isthmus.sources.tables.with_features import WithFeatures
 
 __all__ = [
     "AvailableCases",
     "DropRows",
     "ExpectationMaximisation",
+    "FixedBins",
     "Frame",
     "Interventions",
     "Lazy",
+    "MDLBins",
     "Missing",
     "MissingAsLevel",
+    "NormalScores",
     "Precomputed",
+    "QuantileBins",
     "Series",
     "Source",
     "StructuralEM",
     "TimeUnit",
+    "Transform",
     "WithFeatures",
     "as_source",
+    "transformed",
 ]

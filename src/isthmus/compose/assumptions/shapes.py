@@ -115,16 +115,11 @@ def heavy_tails(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     heavy = [sample.columns[k] for k in np.flatnonzero(_is_heavy(table.n, sample.left))]
     if len(heavy) < 2:
         return ()
-    positive = [j for j in heavy if float(table.columns[j].min()) > 0.0]
-    if len(positive) == len(heavy):
-        advice = f"Take logarithms of {table.listed(heavy)}"
-    elif positive:
-        advice = f"Take logarithms of {table.listed(positive)}, and normal scores of the others"
-    else:
-        advice = f"Replace {table.listed(heavy)} by their normal scores"
+    names, limit = table.listed(heavy), _limit(table.n)
     note = (
-        f"{advice}: {len(heavy)} columns have heavy tails or strong skew (excess kurtosis above "
-        f"{_limit(table.n):.0f}), which leads to false edges."
+        f"Replace {names} by their normal scores, learn(table, transform=NormalScores()): "
+        f"{len(heavy)} columns have heavy tails or strong skew (excess kurtosis above "
+        f"{limit:.0f}), which leads to false edges."
     )
     return (note,)
 

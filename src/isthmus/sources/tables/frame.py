@@ -271,6 +271,10 @@ class Frame(Source):
             values[absent.T] = np.nan
         return values
 
+    def raw_columns(self) -> dict[str, Any]:
+        """Return the columns as they were given, by name."""
+        return dict(self._data)
+
     def incomplete_rows(self) -> NDArray[np.float64] | None:
         """Return all rows with NaN for missing values, if moments are estimated from them."""
         estimates = self.missing is not None and self.missing.gives_moments

@@ -246,6 +246,11 @@ class Lazy(Source):
         self._reading = finished(readings.values(), schema, remarks)
         return schema
 
+    def numbers(self) -> list[str]:
+        """Return the columns that will be read as numbers, as far as the first rows tell."""
+        decided = {n: self._decide(n, profile) for n, profile in self._profiles.items()}
+        return [n for n, reading in decided.items() if reading.read_as is ReadAs.CONTINUOUS]
+
     def _drop_rows(self, names: Sequence[str]) -> tuple[str, ...]:
         """Drop rows in which one of these columns lacks a value, in the engine."""
         self._rows_dropped = True
