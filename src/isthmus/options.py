@@ -94,9 +94,10 @@ def require_number(
     *,
     least: float | None = None,
     above: float | None = None,
+    below: float | None = None,
     optional: bool = False,
 ) -> None:
-    """Raise `ArgumentError` unless an option is a finite number within its bound.
+    """Raise `ArgumentError` unless an option is a finite number within its bounds.
 
     Parameters
     ----------
@@ -106,16 +107,20 @@ def require_number(
         Smallest value that is allowed.
     above
         The value must be larger than this.
+    below
+        The value must be smaller than this.
     """
     value = getattr(strategy, name)
     if value is None and optional:
         return
     if _is_number(value, Real) and math.isfinite(value):
         low = -math.inf if least is None else least
-        if value >= low and (above is None or value > above):
+        high = math.inf if below is None else below
+        if low <= value < high and (above is None or value > above):
             return
     bound = f" of at least {least:g}" if least is not None else ""
     bound += f" above {above:g}" if above is not None else ""
+    bound += f" and below {below:g}" if below is not None else ""
     other = ", or None" if optional else ""
     raise ArgumentError(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be a finite "

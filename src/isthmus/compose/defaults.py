@@ -7,7 +7,13 @@ import math
 from isthmus import samplers, searches
 from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch
 from isthmus.errors import MismatchError
-from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, LocalScore, Objective
+from isthmus.objectives import (
+    CORRELATIONS,
+    INDEPENDENCE_TESTS,
+    LOCAL_SCORES,
+    LocalScore,
+    Objective,
+)
 from isthmus.plurals import counted
 from isthmus.scores import (
     EBIC,
@@ -15,10 +21,13 @@ from isthmus.scores import (
     BDeu,
     BGe,
     DegenerateGaussian,
+    FisherZ,
     GaussianEBIC,
+    GSquared,
     LaggedLeastSquares,
     LeastSquares,
     Logistic,
+    MixedLikelihoodRatio,
     Perceptrons,
 )
 from isthmus.searches.base import Accepts
@@ -67,6 +76,11 @@ def choose_score(
         columns = "all columns are continuous"
     else:
         columns = _some_discrete(discrete, len(schema))
+    if INDEPENDENCE_TESTS in accepts:
+        test: AnyScore = MixedLikelihoodRatio()
+        if discrete in (0, len(schema)):
+            test = GSquared() if discrete else FisherZ()
+        return test, columns
     candidates: list[tuple[AnyScore, str]] = []
     if discrete == len(schema):
         many = max(schema.cardinalities, default=0) > _MANY_LEVELS
@@ -115,6 +129,8 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
         How often the search will be run, as in a bootstrap.
     """
     local = LOCAL_SCORES.of(objective)
+    if INDEPENDENCE_TESTS.of(objective) is not None:
+        return searches.PC(), "the score is a test of independence"
     if local is None:
         return _continuous_search(objective)
     d = len(local.nodes)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import cast, overload
 
 import numpy as np
 
@@ -32,12 +33,44 @@ from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import PARENT_SETS, ScoreTable
 from isthmus.plurals import a_type
-from isthmus.results import Disclosure, Provenance, Solution, Status
+from isthmus.results import Disclosure, PAGSolution, Provenance, Solution, Status
 from isthmus.results.status import Ending
 from isthmus.runs import Progress, Run, drive
-from isthmus.searches import AStar, SearchResult
+from isthmus.searches import AStar, PAGResult, PAGSearch, SearchResult
 from isthmus.sources import Missing, TimeUnit, Transform
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Moments
+
+
+@overload
+def learn(
+    data: object,
+    *,
+    search: PAGSearch,
+    score: AnyScore | None = None,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
+    transform: Transform | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+) -> PAGSolution: ...
+
+
+@overload
+def learn(
+    data: object,
+    *,
+    score: AnyScore | None = None,
+    search: AnySearch | None = None,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
+    transform: Transform | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+) -> Solution: ...
 
 
 def learn(
@@ -52,7 +85,7 @@ def learn(
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
-) -> Solution:
+) -> Solution | PAGSolution:
     """Learn the graph of a Bayesian network from data.
 
     The score and the search algorithm are chosen from the columns, unless you pass them. Missing
@@ -68,7 +101,8 @@ def learn(
         Score to optimise. By default chosen from the column types.
     search
         Search algorithm. By default chosen from the score, the column types and the number of
-        columns. `ADMM` needs a `Federation`; `PrivateK2` and `StructureOnly` need a `TwoParty`.
+        columns. `BossFCI` and `FCI` allow for hidden common causes. `ADMM` needs a `Federation`;
+        `PrivateK2` and `StructureOnly` need a `TwoParty`.
     knowledge
         Required and forbidden edges, and tiers.
     kinds
@@ -96,8 +130,9 @@ def learn(
 
     Returns
     -------
-    Solution
-        The graph, its score, and methods to fit, plot, save and report it. Ctrl-C during the
+    Solution or PAGSolution
+        The graph, its score, and methods to fit, plot, save and report it. Searches that allow for
+        hidden common causes give a `PAGSolution` instead, with ``solution.pag``. Ctrl-C during the
         search also returns a solution: the best graph so far. It raises `KeyboardInterrupt` if
         there is none yet, as in a computation on secret shares.
 
@@ -133,6 +168,7 @@ def learn(
         requests=True,
         time_limit=time_limit,
         transform=transform,
+        pag=True,
     )
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective)
@@ -164,8 +200,45 @@ def learn(
     if requesting is not None:
         problem = requesting.completed(problem, dag)
     objective = problem.objective
-    again = partial(
-        learn, score=problem.score, search=search, knowledge=knowledge, seed=seed, progress=False
+    choice = f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."
+    notes = (
+        *problem.reading.notes,
+        *problem.source.notes(),
+        *check_assumptions(problem, dag, stacklevel=4),
+        *result.notes,
+    )
+    provenance = Provenance.of_call(
+        "learn",
+        seed,
+        score=problem.score,
+        search=search,
+        knowledge=knowledge,
+        kinds=kinds,
+        missing=missing,
+        transform=transform,
+    )
+    if isinstance(result, PAGResult):
+        return PAGSolution(
+            pag=result.pag,
+            status=status,
+            disclosure=problem.source.disclosure(),
+            choice=choice,
+            knowledge=knowledge,
+            notes=notes,
+            reading=problem.reading,
+            details=result.details,
+            provenance=provenance,
+        )
+    again = cast(
+        "Callable[[Moments], Solution]",
+        partial(
+            learn,
+            score=problem.score,
+            search=search,
+            knowledge=knowledge,
+            seed=seed,
+            progress=False,
+        ),
     )
     known, equivalent = problem.knowledge, objective.equivalent
     identified = problem.statistics.identified(dag)
@@ -179,29 +252,15 @@ def learn(
         score=result.score,
         status=status,
         disclosure=problem.source.disclosure(),
-        choice=f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason}).",
+        choice=choice,
         equivalent=equivalent,
         sense=objective.sense,
         knowledge=knowledge if known == Knowledge() else known,
-        notes=(
-            *problem.reading.notes,
-            *problem.source.notes(),
-            *check_assumptions(problem, dag, stacklevel=4),
-            *result.notes,
-        ),
+        notes=notes,
         reading=problem.reading,
         details=result.details,
         statistics_kept=LearnedStatistics.of(problem, again),
-        provenance=Provenance.of_call(
-            "learn",
-            seed,
-            score=problem.score,
-            search=search,
-            knowledge=knowledge,
-            kinds=kinds,
-            missing=missing,
-            transform=transform,
-        ),
+        provenance=provenance,
         identified=identified,
     )
 

@@ -55,7 +55,7 @@ class OnDemandRun(Run[SearchResult]):
         self._problem = problem
         self._search = search
         self._seed = seed
-        self._objective = LOCAL_SCORES.require(problem.objective)
+        self._objective = LOCAL_SCORES.of(problem.objective)
         self._inner = self._begin()
         self._is_final = False
 
@@ -90,6 +90,8 @@ class OnDemandRun(Run[SearchResult]):
 
     def _look_at_reductions(self) -> None:
         """Score the families of the graph without each parent, for the strengths of edges."""
+        if self._objective is None:
+            return
         for child, parents in enumerate(self._inner.best().parents):
             for parent in parents:
                 self._objective.local(child, [p for p in parents if p != parent])

@@ -33,7 +33,8 @@ from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Objective
 from isthmus.results import Reading
 from isthmus.results.column_maps import ColumnMap
-from isthmus.scores.requested import RequestedScores
+from isthmus.scores.on_request import on_request
+from isthmus.searches import PAGSearch
 from isthmus.searches.base import Accepts
 from isthmus.sources import (
     Missing,
@@ -118,6 +119,7 @@ def prepare(
     requests: bool = False,
     time_limit: float | None = None,
     transform: Transform | None = None,
+    pag: bool = False,
 ) -> Problem:
     """Read data and bind a score to their statistics.
 
@@ -153,6 +155,8 @@ def prepare(
         them. `TimeLimitError` if reading takes longer.
     transform
         A step that replaces the numbers of a table.
+    pag
+        Whether the caller can handle a search whose result is a PAG.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -160,6 +164,11 @@ def prepare(
         score = check_score(score)
     if search is not None:
         accepts = check_search(search).accepts
+        if isinstance(search, PAGSearch) and not pag:
+            raise MismatchError(
+                f"{search!r} gives a PAG, which is for learn; here a DAG is needed. Use a search "
+                "such as Boss() or PC()."
+            )
     if dag is not None:
         dag = check_dag(dag)
     missing = check_missing(missing)
@@ -213,7 +222,7 @@ def prepare(
     reading = reading.with_constants(statistics.constants())
     reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
     objective: Objective = (
-        RequestedScores(chosen, statistics).objective()
+        on_request(chosen, statistics).objective()
         if isinstance(statistics, RequestedCounts)
         else chosen.bind(statistics)
     )

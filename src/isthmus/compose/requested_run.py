@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nan
 from typing import final
 
 import numpy as np
@@ -13,7 +14,7 @@ from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.plurals import counted
 from isthmus.runs import Run
-from isthmus.scores.requested import RequestedScores
+from isthmus.scores.on_request import on_request
 from isthmus.searches.base import SearchResult
 from isthmus.statistics.requested import LARGEST_TABLE, RequestedCounts
 from isthmus.types import Work
@@ -43,7 +44,7 @@ class RequestedRun(Run[SearchResult]):
     ) -> None:
         self._score = problem.score
         self._statistics = statistics
-        self._scores = RequestedScores(problem.score, statistics)
+        self._scores = on_request(problem.score, statistics)
         self._search = search
         self._seed = seed
         self._knowledge = problem.constraints
@@ -95,7 +96,7 @@ class RequestedRun(Run[SearchResult]):
             note = (
                 f"{counted(excluded, 'family')} with more than {LARGEST_TABLE:,} cells "
                 "were excluded: an engine does not count such tables. Merge rare levels, or set "
-                "max_parents."
+                "max_parents (max_conditioning of a search by tests)."
             )
             return replace(result, notes=(*result.notes, note))
         sample = self._statistics.sample
@@ -105,7 +106,8 @@ class RequestedRun(Run[SearchResult]):
             f"{self._statistics.n:,} rows and on the tables counted so far. The score is that of "
             "the sample."
         )
-        score = LOCAL_SCORES.require(self._score.bind(sample)).total(dag)
+        local = LOCAL_SCORES.of(self._score.bind(sample))
+        score = nan if local is None else local.total(dag)
         return replace(result, score=score, gap=None, notes=(*result.notes, note))
 
     def completed(self, problem: Problem, dag: DAG) -> Problem:

@@ -217,6 +217,40 @@ def consistent_extension(parents: Sequence[int], neighbours: Sequence[int]) -> l
     return result if removed == (1 << size) - 1 else None
 
 
+def nearest_extension(parents: Sequence[int], neighbours: Sequence[int]) -> tuple[list[int], int]:
+    """Orient the undirected edges without a cycle, and with few new v-structures.
+
+    It is `consistent_extension` for graphs that have none: if there is no sink that can be removed,
+    the one whose removal makes the fewest v-structures is.
+
+    Returns
+    -------
+    list of int
+        The parents of each node.
+    int
+        Number of edges that became part of a new v-structure.
+    """
+    size = len(parents)
+    graph = Mixed(parents, neighbours)
+    result = list(parents)
+    left = (1 << size) - 1
+    contradictions = 0
+
+    def cost(x: int) -> int:
+        around = graph.adjacent[x] & left
+        return sum(
+            around & ~(graph.adjacent[y] | 1 << y) != 0 for y in bits(graph.neighbours[x] & left)
+        )
+
+    while left:
+        sinks = [x for x in bits(left) if not graph.children[x] & left]
+        x = min(sinks, key=cost)
+        contradictions += cost(x)
+        result[x] |= graph.neighbours[x] & left
+        left &= ~(1 << x)
+    return result, contradictions
+
+
 def _is_sink(graph: Mixed, x: int) -> bool:
     """Return whether x can be removed as a sink in the algorithm of Dor and Tarsi.
 

@@ -17,6 +17,7 @@ from isthmus.objectives.correlations import (
     Pairs,
 )
 from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
+from isthmus.objectives.independence import INDEPENDENCE_TESTS, IndependenceTest
 from isthmus.objectives.local import (
     LOCAL_SCORES,
     UNFINISHED,
@@ -42,6 +43,7 @@ __all__ = [
     "ADDITIVE_MODEL",
     "CORRELATIONS",
     "EDGE_WEIGHTS",
+    "INDEPENDENCE_TESTS",
     "LAGGED_MODEL",
     "LOCAL_SCORES",
     "PARAMETRIC_MODEL",
@@ -59,6 +61,7 @@ __all__ = [
     "Family",
     "FamilyCost",
     "GeneralisedLinearLoss",
+    "IndependenceTest",
     "LikelihoodLoss",
     "LinearGraph",
     "LocalScore",

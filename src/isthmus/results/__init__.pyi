@@ -7,6 +7,7 @@ from isthmus.results.details import (
     ChainDetails,
     ExactDetails,
     ExactPosteriorDetails,
+    IndependenceDetails,
     ModelDetails,
     OrderDetails,
     RBNetsDetails,
@@ -22,6 +23,7 @@ from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.effects import EffectEstimate, PossibleEffect, ZeroEffect
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
+from isthmus.results.pag_solution import PAGSolution
 from isthmus.results.posterior import EffectModel, Posterior
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
@@ -46,8 +48,10 @@ __all__ = [
     "ExactDetails",
     "ExactPosteriorDetails",
     "Feature",
+    "IndependenceDetails",
     "ModelDetails",
     "OrderDetails",
+    "PAGSolution",
     "PossibleEffect",
     "Posterior",
     "Provenance",

@@ -125,6 +125,20 @@ class OrderDetails(SearchDetails):
 
 @final
 @dataclass(frozen=True)
+class IndependenceDetails(SearchDetails):
+    """What searches by tests of independence report.
+
+    Attributes
+    ----------
+    tests
+        Number of tests.
+    """
+
+    tests: int
+
+
+@final
+@dataclass(frozen=True)
 class BossDetails(SearchDetails):
     """What `Boss` reports.
 

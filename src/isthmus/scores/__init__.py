@@ -10,6 +10,9 @@ from isthmus.scores.dirichlet import K2, BDeu
 from isthmus.scores.gaussian_criteria import GaussianBIC, GaussianEBIC
 from isthmus.scores.generalised_linear import Logistic, Poisson
 from isthmus.scores.gp import GP, ExactGP, GPIntegral
+from isthmus.scores.independence.fisher_z import FisherZ
+from isthmus.scores.independence.g_squared import GSquared
+from isthmus.scores.independence.mixed_likelihood_ratio import MixedLikelihoodRatio
 from isthmus.scores.linear_losses import LaggedLeastSquares, LeastSquares, LinearLikelihood
 from isthmus.scores.perceptrons import Perceptrons
 
@@ -25,13 +28,16 @@ __all__ = [
     "Criterion",
     "DegenerateGaussian",
     "ExactGP",
+    "FisherZ",
     "GPIntegral",
+    "GSquared",
     "GaussianBIC",
     "GaussianEBIC",
     "LaggedLeastSquares",
     "LeastSquares",
     "LinearLikelihood",
     "Logistic",
+    "MixedLikelihoodRatio",
     "Perceptrons",
     "Poisson",
     "PriorMean",

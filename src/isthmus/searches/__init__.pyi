@@ -1,6 +1,9 @@
 # `isthmus.lazy` imports each name when it is first used, so that a first `learn` is quick.
 
 from isthmus.searches.base import Progress, Run, Search, SearchResult, drive
+from isthmus.searches.constraint.boss_fci import BossFCI
+from isthmus.searches.constraint.fci import FCI, PAGResult, PAGSearch
+from isthmus.searches.constraint.pc import PC
 from isthmus.searches.continuous.dynotears import Dynotears
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.notears import Notears
@@ -22,12 +25,15 @@ from isthmus.searches.orders.screened_boss import ScreenedBoss
 
 __all__ = [
     "ASOBS",
+    "FCI",
     "ILP",
     "L1",
     "OBS",
+    "PC",
     "XGES",
     "AStar",
     "Boss",
+    "BossFCI",
     "Dynotears",
     "EqualNoiseEBIC",
     "ExponentialAcyclicity",
@@ -38,6 +44,8 @@ __all__ = [
     "Notears",
     "NotearsAdditive",
     "NotearsMLP",
+    "PAGResult",
+    "PAGSearch",
     "Progress",
     "QuasiMCP",
     "RBNets",

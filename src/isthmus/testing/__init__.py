@@ -2,8 +2,16 @@
 
 from isthmus.testing.basis import check_basis
 from isthmus.testing.enumerate import enumerate_dags
+from isthmus.testing.oracle import SeparationOracle
 from isthmus.testing.score import check_score
 from isthmus.testing.search import check_search
 from isthmus.testing.source import check_source
 
-__all__ = ["check_basis", "check_score", "check_search", "check_source", "enumerate_dags"]
+__all__ = [
+    "SeparationOracle",
+    "check_basis",
+    "check_score",
+    "check_search",
+    "check_source",
+    "enumerate_dags",
+]

@@ -1,0 +1,296 @@
+"""Graphs of observed variables that may have hidden common causes: PAG."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from isthmus import hooks
+from isthmus.errors import GraphError
+from isthmus.graphs.bits import bits, mask_of, transpose
+from isthmus.graphs.marks import Marks
+from isthmus.graphs.names import LONGEST, check_nodes, listed, position
+from isthmus.graphs.order import reach
+from isthmus.graphs.separation import connected
+from isthmus.graphs.undirected import UndirectedGraph
+from isthmus.plurals import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from isthmus.graphs.dag import DAG
+
+CIRCLE, ARROW, TAIL = 1, 2, 3
+"""Marks at the end of an edge, as numbers in a matrix."""
+
+EDGE_KINDS = {
+    "-->": "is a cause of",
+    "o->": "may be a cause of, or share a hidden cause with,",
+    "<->": "shares a hidden cause with",
+    "o-o": "may be a cause or an effect of, or share a hidden cause with,",
+}
+"""What each kind of edge says about its first node and its second one."""
+
+_MARKS = {"-": TAIL, "o": CIRCLE, "<": ARROW, ">": ARROW}
+_LEFT = {TAIL: "-", CIRCLE: "o", ARROW: "<"}
+_RIGHT = {TAIL: "-", CIRCLE: "o", ARROW: ">"}
+_EDGES = ("-->", "<--", "<->", "o->", "<-o", "o-o")
+
+
+@final
+class PAG:
+    """An immutable partial ancestral graph: causes, as far as they are known if some are hidden.
+
+    It represents all graphs over these variables *and any hidden ones* that agree on which of the
+    variables are independent given which others. Each end of an edge between a and b has a mark:
+
+    - an arrowhead at b: b is not a cause of a, in any of these graphs;
+    - a tail at b: b is a cause of a (perhaps through others), in all of these graphs;
+    - a circle at b: it is a cause in some of them and not in others.
+
+    So ``a --> b`` means that a is a cause of b; ``a <-> b`` that neither is a cause of the other,
+    so that they have a hidden common cause; ``a o-> b`` that b is no cause of a, and a is a cause
+    of b, or they have a hidden common cause, or both; ``a o-o b`` that all of this is possible.
+    No edge means that the two are independent given some of the others. It is assumed that no
+    variable decided which rows are in the table (no selection bias), so other kinds of edges do not
+    occur.
+
+    Parameters
+    ----------
+    nodes
+        Unique names.
+    edges
+        Triples such as ``("a", "o->", "b")``, with one of ``-->``, ``<--``, ``<->``, ``o->``,
+        ``<-o`` and ``o-o``.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> dag = ist.DAG(
+    ...     ["smoking", "genes", "tar", "cancer", "pollution"],
+    ...     [("smoking", "tar"), ("genes", "tar"), ("genes", "cancer"), ("pollution", "cancer")],
+    ... )
+    >>> pag = ist.PAG.from_dag(dag, hidden=["genes"])
+    >>> print(pag)
+    smoking o-> tar
+    tar <-> cancer
+    pollution o-> cancer
+    """
+
+    __slots__ = ("_hash", "_index", "_matrix", "_nodes")
+
+    _nodes: tuple[str, ...]
+    _index: dict[str, int]
+    _matrix: NDArray[np.int8]  # [a, b] is the mark at b of the edge between a and b, or 0
+    _hash: int | None
+
+    def __init__(self, nodes: Iterable[str], edges: Iterable[tuple[str, str, str]] = ()) -> None:
+        names, index = check_nodes(nodes)
+        matrix = np.zeros((len(names), len(names)), np.int8)
+        for a, kind, b in _triples(edges):
+            i, j = position(index, a), position(index, b)
+            if kind not in _EDGES:
+                raise GraphError(
+                    f"{kind!r} between {a!r} and {b!r} is not an edge of a PAG. The kinds are "
+                    f"{', '.join(_EDGES)}."
+                )
+            if i == j:
+                raise GraphError(f"Node {a!r} has an edge to itself.")
+            if matrix[i, j]:
+                raise GraphError(f"The edge between {a!r} and {b!r} is given twice.")
+            matrix[j, i], matrix[i, j] = _MARKS[kind[0]], _MARKS[kind[2]]
+        _fill(self, names, matrix)
+
+    @classmethod
+    def from_dag(cls, dag: DAG, hidden: Iterable[str] = ()) -> PAG:
+        """Return the PAG of the other variables of a DAG if some of its variables are hidden.
+
+        Parameters
+        ----------
+        dag
+            The graph of all variables.
+        hidden
+            Names of the variables that are not observed; none by default.
+        """
+        names, _ = check_nodes(hidden)
+        outside = mask_of(dag.index(name) for name in names)
+        seen = [i for i in range(len(dag.nodes)) if not outside >> i & 1]
+        parents = dag.parent_masks
+        children = transpose(parents, len(dag.nodes))
+        adjacent = [0] * len(seen)
+        separators: dict[tuple[int, int], int] = {}
+        for y, b in enumerate(seen):
+            for x, a in enumerate(seen[:y]):
+                # If any set separates two variables, the ancestors of both do.
+                both = 1 << a | 1 << b
+                given = reach(both, parents) & ~both & ~outside
+                if connected(parents, children, 1 << a, given) >> b & 1:
+                    adjacent[x] |= 1 << y
+                    adjacent[y] |= 1 << x
+                else:
+                    separators[x, y] = mask_of(i for i, v in enumerate(seen) if given >> v & 1)
+        marks = Marks(adjacent)
+        marks.put_colliders(separators)
+        marks.close(separators)
+        return cls.from_marks(tuple(dag.nodes[i] for i in seen), marks)
+
+    @classmethod
+    def from_marks(cls, nodes: tuple[str, ...], marks: Marks) -> PAG:
+        """Build a graph from marks, without checks."""
+        matrix = np.zeros((len(nodes), len(nodes)), np.int8)
+        for sets, mark in ((marks.circles, CIRCLE), (marks.arrows, ARROW), (marks.tails, TAIL)):
+            for j, members in enumerate(sets):
+                matrix[list(bits(members)), j] = mark
+        graph = cls.__new__(cls)
+        _fill(graph, nodes, matrix)
+        return graph
+
+    @classmethod
+    def from_matrix(cls, nodes: Iterable[str], matrix: ArrayLike) -> PAG:
+        """Build a graph from its matrix; see `matrix`."""
+        names, _ = check_nodes(nodes)
+        given = np.asarray(matrix)
+        if given.shape != (len(names), len(names)):
+            raise GraphError(
+                f"The matrix of {len(names)} nodes has {len(names)} rows and columns; one of "
+                f"shape {given.shape} was given."
+            )
+        edges = []
+        for i, j in np.argwhere((given != 0) | (given.T != 0)).tolist():
+            left, right = given[j, i], given[i, j]
+            if left not in _LEFT or right not in _RIGHT:
+                raise GraphError(
+                    f"The marks between {names[i]!r} and {names[j]!r} are {left} and {right}; each "
+                    "must be 1 (circle), 2 (arrowhead) or 3 (tail), and both 0 without an edge."
+                )
+            if i <= j:
+                edges.append((names[i], f"{_LEFT[left]}-{_RIGHT[right]}", names[j]))
+        return cls(names, edges)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Graphs are immutable; build a new one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PAG, (self._nodes, self.edges)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes, in the order given."""
+        return self._nodes
+
+    @property
+    def edges(self) -> tuple[tuple[str, str, str], ...]:
+        """Edges as triples such as ``("a", "o->", "b")``, written from left to right.
+
+        The kinds are ``-->``, ``o->``, ``<->`` and ``o-o``; in the last two, the node that comes
+        first in `nodes` is first.
+        """
+        names, found = self._nodes, []
+        for i, j in np.argwhere(np.triu(self._matrix)).tolist():
+            kind = f"{_LEFT[self._matrix[j, i]]}-{_RIGHT[self._matrix[i, j]]}"
+            if kind in ("<--", "<-o"):
+                found.append((names[j], kind[::-1].replace("<", ">"), names[i]))
+            else:
+                found.append((names[i], kind, names[j]))
+        return tuple(found)
+
+    def of_kind(self, kind: str) -> tuple[tuple[str, str], ...]:
+        """Return the pairs of nodes that have an edge of a kind, such as ``"<->"``."""
+        if kind not in EDGE_KINDS:
+            raise GraphError(f"The kinds of edges are {', '.join(EDGE_KINDS)}; got {kind!r}.")
+        return tuple((a, b) for a, own, b in self.edges if own == kind)
+
+    @property
+    def matrix(self) -> NDArray[np.int8]:
+        """The marks: ``[a, b]`` is the mark at b of the edge between a and b.
+
+        0 is no edge, 1 a circle, 2 an arrowhead and 3 a tail, as in the R package pcalg.
+        """
+        return self._matrix
+
+    def index(self, name: str) -> int:
+        """Return the position of a node in `nodes`."""
+        return position(self._index, name)
+
+    def neighbours(self, node: str) -> tuple[str, ...]:
+        """Return the nodes that share an edge with a node."""
+        return tuple(self._nodes[i] for i in np.flatnonzero(self._matrix[self.index(node)]))
+
+    def skeleton(self) -> UndirectedGraph:
+        """Return the undirected graph with the same edges."""
+        masks = [mask_of(np.flatnonzero(row).tolist()) for row in self._matrix]
+        return UndirectedGraph.from_masks(self._nodes, masks)
+
+    def reorder(self, nodes: Iterable[str]) -> PAG:
+        """Return the same graph with its nodes in another order."""
+        names, _ = check_nodes(nodes)
+        if len(names) != len(self._nodes) or set(names) != set(self._nodes):
+            raise GraphError(
+                f"The new order must have the same {len(self._nodes)} nodes; got {listed(names)}."
+            )
+        return PAG(names, self.edges)
+
+    def explain(self) -> str:
+        """Return one sentence per edge that says what it means."""
+        sentences = (f"{a} {EDGE_KINDS[kind]} {b}." for a, kind, b in self.edges)
+        return "\n".join(sentences)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PAG):
+            return NotImplemented
+        if self._nodes == other._nodes:
+            return bool((self._matrix == other._matrix).all())
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(self._key()))
+        assert self._hash is not None
+        return self._hash
+
+    def _key(self) -> tuple[frozenset[str], frozenset[tuple[str, str, str]]]:
+        edges = (
+            (b, kind, a) if kind in ("<->", "o-o") and b < a else (a, kind, b)
+            for a, kind, b in self.edges
+        )
+        return frozenset(self._nodes), frozenset(edges)
+
+    def _repr_html_(self) -> str | None:
+        return hooks.notebook_drawing(self, repr(self))
+
+    def __str__(self) -> str:
+        return "\n".join(" ".join(edge) for edge in self.edges) or "no edges"
+
+    def __repr__(self) -> str:
+        edges = self.edges
+        shown: list[str] = []
+        for edge in edges:
+            if sum(len(text) for text in shown) > LONGEST:
+                shown.append(f"and {len(edges) - len(shown)} more")
+                break
+            shown.append(" ".join(edge))
+        words = f": {', '.join(shown)}" if shown else ""
+        return f"PAG({counted(len(self._nodes), 'node')}, {counted(len(edges), 'edge')}{words})"
+
+
+def _fill(graph: PAG, nodes: tuple[str, ...], matrix: NDArray[np.int8]) -> None:
+    matrix.flags.writeable = False
+    put = object.__setattr__
+    put(graph, "_nodes", nodes)
+    put(graph, "_index", {name: i for i, name in enumerate(nodes)})
+    put(graph, "_matrix", matrix)
+    put(graph, "_hash", None)
+
+
+def _triples(edges: Iterable[tuple[str, str, str]]) -> Sequence[tuple[str, str, str]]:
+    triples = []
+    for edge in edges:
+        if isinstance(edge, str) or len(edge) != 3:
+            raise GraphError(
+                f"An edge of a PAG is a triple such as ('a', 'o->', 'b'); got {edge!r}."
+            )
+        triples.append(edge)
+    return triples

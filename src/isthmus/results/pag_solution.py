@@ -1,0 +1,116 @@
+"""The result of a search that allows for hidden common causes: a PAG."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn, final
+
+from isthmus.errors import MismatchError
+from isthmus.graphs import PAG, Knowledge
+from isthmus.graphs.pag import EDGE_KINDS
+from isthmus.plurals import counted
+from isthmus.results.details import SearchDetails
+from isthmus.results.disclosure import Disclosure
+from isthmus.results.provenance import Provenance
+from isthmus.results.reading import Reading
+from isthmus.results.status import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@final
+@dataclass(frozen=True)
+class PAGSolution:
+    """What is known about causes if some of them may be hidden; from `FCI` or `BossFCI`.
+
+    Attributes
+    ----------
+    pag
+        The learned graph; see `PAG` for the meaning of its edges.
+    status
+        Why the search stopped.
+    disclosure
+        The data that were released to learn it.
+    choice
+        Which test and which search were used, and why.
+    knowledge
+        The background knowledge that the graph agrees with.
+    notes
+        Warnings about the data, and about the search.
+    reading
+        How each column of the table was read, and why.
+    details
+        What else the search reports.
+    provenance
+        The call, the random seed and the versions that the solution was computed with.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=2000, seed=1)
+    >>> solution = ist.learn(data, search=ist.FCI())
+    >>> ("lung", "o->", "either") in solution.pag.edges
+    True
+    """
+
+    pag: PAG
+    status: Status
+    disclosure: Disclosure
+    choice: str
+    knowledge: Knowledge | None = None
+    notes: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading, repr=False)
+    details: Any = field(default_factory=SearchDetails, repr=False)
+    provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
+
+    @property
+    def dag(self) -> NoReturn:
+        """Raises an error: with hidden causes, there is no DAG of the columns alone."""
+        raise MismatchError(
+            "With hidden common causes there is no DAG of the columns alone; use solution.pag, or "
+            "learn a DAG that assumes that there are none: learn(data, search=Boss())."
+        )
+
+    cpdag = dag
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the solution as plain data for JSON."""
+        return {
+            "nodes": list(self.pag.nodes),
+            "edges": [list(edge) for edge in self.pag.edges],
+            "status": asdict(self.status),
+            "choice": self.choice,
+            "notes": list(self.notes),
+            "details": self.details.to_dict(),
+        }
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the graph, with a legend that says what its marks mean.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw in; new ones by default.
+        **options
+            Passed on to ``isthmus.plots.plot_graph``.
+        """
+        from isthmus.plots import plot_graph
+
+        return plot_graph(self.pag, ax=ax, **options)
+
+    def _repr_html_(self) -> str | None:
+        from isthmus.plots import notebook_drawing
+
+        return notebook_drawing(self.pag, str(self))
+
+    def __str__(self) -> str:
+        pag = self.pag
+        edges, variables = counted(len(pag.edges), "edge"), counted(len(pag.nodes), "variable")
+        kinds = (
+            f"{len(pag.of_kind(kind))} {kind} (the first {meaning.rstrip(',')} the second)"
+            for kind, meaning in EDGE_KINDS.items()
+            if pag.of_kind(kind)
+        )
+        lines = [f"{edges}, {variables}, hidden common causes allowed", self.choice]
+        return "\n".join((*lines, str(self.status), *kinds, *self.notes))

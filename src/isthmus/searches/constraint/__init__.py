@@ -1,0 +1,1 @@
+"""Searches by tests of conditional independence, and hybrids that begin with a score."""
