@@ -5,7 +5,8 @@
 Random graphs, weights of size 0.5 to 2, unit noise, 2,000 rows. `learn` reads the table and uses
 `ScreenedBoss`; sizes after `--dense` are also learned with one start of `Boss` from all pairs, on
 the same data. Each run has a process of its own, so that memory is its own; CPU time is that of
-`learn` alone, and memory includes the data. Results go to results/large.md.
+`learn` alone, and memory includes the data. Runs are added to results/large.json, and a run of the
+same size, degree, seed and search replaces the one that is there; results/large.md shows all.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Any
 
 ROWS = 2000
 RESULTS = Path(__file__).parent / "results" / "large.md"
+LEDGER = RESULTS.with_suffix(".json")
+KEY = ("variables", "degree", "seed", "search")
 
 
 def simulate(d: int, degree: float, seed: int) -> tuple[list[list[int]], Any]:
@@ -78,7 +81,7 @@ def measure(d: int, degree: float, seed: int, *, dense: bool) -> dict[str, Any]:
     }
 
 
-def table(rows: list[dict[str, Any]], command: str) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """Return the results as Markdown, with the power of d by which CPU time grows."""
     import numpy as np
 
@@ -86,19 +89,23 @@ def table(rows: list[dict[str, Any]], command: str) -> str:
     lines = [
         f"# Many variables: GaussianEBIC, {ROWS} rows",
         "",
-        f"`OPENBLAS_NUM_THREADS=1 python benchmarks/large.py {command}`",
+        "`OPENBLAS_NUM_THREADS=1 python benchmarks/large.py --sizes … --dense … --degree …`",
         "",
         f"| {' | '.join(keys)} |",
         f"|{' --- |' * len(keys)}",
         *(f"| {' | '.join(str(row[key]) for key in keys)} |" for row in rows),
         "",
     ]
-    for name in ("ScreenedBoss", "Boss"):
-        points = [(r["variables"], r["cpu"]) for r in rows if r["search"] == name]
+    for name, degree in sorted({(row["search"], row["degree"]) for row in rows}):
+        points = [
+            (row["variables"], row["cpu"])
+            for row in rows
+            if (row["search"], row["degree"]) == (name, degree) and row["variables"] >= 1000
+        ]
         if len({size for size, _ in points}) > 1:
             logs = np.log(points)
             power = np.polyfit(logs[:, 0], logs[:, 1], 1)[0]
-            lines.append(f"CPU time of {name} grows like d^{power:.2f}.")
+            lines.append(f"CPU time of {name} at degree {degree:g} grows like d^{power:.2f}.")
     return "\n".join(lines) + "\n"
 
 
@@ -115,16 +122,20 @@ def main() -> None:
         d, degree, seed, dense = options.one
         print(json.dumps(measure(int(d), float(degree), int(seed), dense=dense == "1")))
         return
-    rows = []
+    found = json.loads(LEDGER.read_text())["runs"] if LEDGER.exists() else []
+    rows = {tuple(row[key] for key in KEY): row for row in found}
     jobs = [(d, "0") for d in options.sizes] + [(d, "1") for d in options.dense]
     for d, dense in sorted(jobs):
         for seed in options.seeds:
             one = ["--one", str(d), str(options.degree), str(seed), dense]
             command = [sys.executable, "-W", "ignore", __file__, *one]
             out = subprocess.run(command, check=True, capture_output=True, text=True)
-            rows.append(json.loads(out.stdout.splitlines()[-1]))
-            print(rows[-1], flush=True)
-    RESULTS.write_text(table(rows, " ".join(sys.argv[1:])))
+            row = json.loads(out.stdout.splitlines()[-1])
+            rows[tuple(row[key] for key in KEY)] = row
+            print(row, flush=True)
+            lines = ",\n".join(json.dumps(rows[key]) for key in sorted(rows))
+            LEDGER.write_text(f'{{"runs": [\n{lines}\n]}}\n')
+    RESULTS.write_text(table([rows[key] for key in sorted(rows)]))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ With `x` and `lines`, errors against another key of the runs, one line per value
 :dashed: before
 :alt: …
 ```
+
+With `y`, that key instead of errors, on logarithmic axes.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ class Benchmark(SphinxDirective):
         "where": directives.unchanged_required,
         "alt": directives.unchanged_required,
         "x": directives.unchanged_required,
+        "y": directives.unchanged_required,
         "lines": directives.unchanged_required,
         "dashed": directives.unchanged_required,
     }
@@ -62,11 +65,12 @@ class Benchmark(SphinxDirective):
         if not runs:
             raise self.error(f"No runs of {path.name} have {self.options['where']}.")
         x = self.options.get("x")
-        svg = (
-            _draw_lines(runs, x, self.options["lines"], self.options.get("dashed"))
-            if x
-            else _draw(_against_time(runs))
-        )
+        if x and "y" in self.options:
+            svg = _draw_growth(runs, x, self.options["y"], self.options["lines"])
+        elif x:
+            svg = _draw_lines(runs, x, self.options["lines"], self.options.get("dashed"))
+        else:
+            svg = _draw(_against_time(runs))
         return [show_svg(self.env, svg, self.options["alt"])]
 
 
@@ -125,6 +129,24 @@ def _draw_lines(runs: list[dict[str, Any]], x: str, lines: str, dashed: str | No
     ax.set_ylim(bottom=-0.3)
     ax.set_xlabel(x)
     ax.set_ylabel("errors (SHD)")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
+    return _svg(figure)
+
+
+def _draw_growth(runs: list[dict[str, Any]], x: str, y: str, lines: str) -> str:
+    """Draw the means of one key against another, on logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.0))
+    ax = figure.subplots()
+    for group in dict.fromkeys(run[lines] for run in runs):
+        own = [run for run in runs if run[lines] == group]
+        places = sorted({run[x] for run in own})
+        means = [fmean(run[y] for run in own if run[x] == place) for place in places]
+        ax.loglog(places, means, "o-", markersize=5, label=group)
+    ax.set_xlabel(x)
+    ax.set_ylabel({"cpu": "CPU seconds", "gigabytes": "memory (GB)"}.get(y, y))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=8)
     return _svg(figure)
