@@ -134,9 +134,14 @@ def test_shows_edges_with_strengths_parameters_and_disclosure(tmp_path: Path) ->
 def test_says_how_to_run_again(tmp_path: Path) -> None:
     solution = ist.learn(numbers(["a", "b"]), seed=11, kinds={"a": "continuous"})
     solution.save(tmp_path / "s.zip")
-    ist.Solution.load(tmp_path / "s.zip").report(tmp_path / "r.html", command="isthmus learn x.csv")
+    loaded = ist.Solution.load(tmp_path / "s.zip")
+    loaded.report(tmp_path / "r.html", command="isthmus learn x.csv")
     words = "".join(read(tmp_path / "r.html").words)
     assert "isthmus learn x.csv" in words
+    assert "Python" not in words  # whoever uses the command line need not know any
+    assert "solution." not in words
+    loaded.report(tmp_path / "r.html")
+    words = "".join(read(tmp_path / "r.html").words)
     code = solution.provenance.code
     assert code in words
     assert "seed=11" in code

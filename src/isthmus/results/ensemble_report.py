@@ -1,31 +1,22 @@
-"""Content of the reports of a bootstrap and of a posterior."""
+"""Content of the reports of a bootstrap and of other weighted graphs."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import IsthmusError
 from isthmus.graphs import DAG
 from isthmus.plots.svg import svg_graph
 from isthmus.report import Measure, Page, RunAgain, compare
-from isthmus.report.diagnostics import search_diagnostics
-from isthmus.results.certainty import PROBABILITIES, SHARES, edge_rows
-from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
+from isthmus.results.certainty import SHARES, edge_rows
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.provenance import Provenance
-from isthmus.results.report_files import header_facts, run_again, write_exports
-from isthmus.results.status import Status
+from isthmus.results.report_files import header_facts, write_exports
 
 _NO_PARAMETERS = (
     "There are many graphs here, each with parameters of its own. To get the parameters of one of "
     "them, fit it to the data."
-)
-_PATH = Measure(
-    "path", "Path: probability of any directed path from the first variable to the second."
 )
 
 
@@ -48,46 +39,6 @@ class ReportableEnsemble(Protocol):
         """Return the share or probability of each edge."""
 
 
-class ReportablePosterior(ReportableEnsemble, Protocol):
-    """Interface of a posterior for a report."""
-
-    @property
-    def status(self) -> Status:
-        """How the sampler ended."""
-
-    @property
-    def details(self) -> Any:
-        """Other results of the sampler."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """The call that computed the posterior."""
-
-    @property
-    def chains(self) -> NDArray[np.int64]:
-        """Graph of each draw, of shape (chains, draws)."""
-
-    @property
-    def log_weights(self) -> NDArray[np.float64] | None:
-        """Importance weights, if there are any."""
-
-    @property
-    def independent(self) -> bool:
-        """Whether the draws are independent."""
-
-    def path_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability of each directed path."""
-
-    def agreement(self) -> ChainAgreement:
-        """Compare the chains."""
-
-    def importance(self) -> WeightDiagnostics:
-        """Judge the importance weights."""
-
-    def diagnostics(self) -> EdgeDiagnostics:
-        """Compute effective sample sizes."""
-
-
 def ensemble_page(
     ensemble: ReportableEnsemble,
     graph: DAG,
@@ -99,7 +50,7 @@ def ensemble_page(
 ) -> Page:
     """Return the content of the report of a bootstrap, or of other weighted graphs."""
     first = len(ensemble.notes) and ensemble.notes[0].startswith("Score ")
-    return _page(
+    return graphs_page(
         ensemble,
         graph,
         measures=SHARES,
@@ -113,35 +64,7 @@ def ensemble_page(
     )
 
 
-def posterior_page(
-    posterior: ReportablePosterior,
-    graph: DAG,
-    title: str,
-    threshold: float,
-    reference: DAG | None,
-    table: str | None,
-    command: str | None,
-) -> Page:
-    """Return the content of the report of a posterior."""
-    return _page(
-        posterior,
-        graph,
-        measures=(*PROBABILITIES, _PATH),
-        matrices=(posterior.path_probabilities(),),
-        title=title,
-        threshold=threshold,
-        reference=reference,
-        table=table,
-        again=replace(run_again(posterior.provenance, posterior.status, command), verb="sample"),
-        notes=posterior.notes,
-        diagnostics=(
-            *search_diagnostics(None, posterior.status, posterior.details),
-            *_chains(posterior),
-        ),
-    )
-
-
-def _page(
+def graphs_page(
     ensemble: ReportableEnsemble,
     graph: DAG,
     *,
@@ -155,6 +78,7 @@ def _page(
     notes: tuple[str, ...],
     diagnostics: tuple[tuple[str, str], ...] = (),
 ) -> Page:
+    """Return the content of a report of many graphs, with the share or probability of each edge."""
     edges = ensemble.edge_probabilities()
     either = np.minimum(edges + edges.T, 1.0)
     strengths = {(a, b): float(either[graph.index(a), graph.index(b)]) for a, b in graph.edges}
@@ -176,28 +100,3 @@ def _page(
         exports=write_exports(graph),
         draw=lambda: svg_graph(graph, strengths=strengths or None),
     )
-
-
-def _chains(posterior: ReportablePosterior) -> list[tuple[str, str]]:
-    """Return how far the draws can be trusted."""
-    rows: list[tuple[str, str]] = []
-    if posterior.log_weights is not None:
-        rows.append(("importance weights", str(posterior.importance())))
-    if posterior.independent:
-        return [*rows, ("draws", "independent: there are no chains to compare")]
-    if len(posterior.chains) > 1:
-        rows.append(("agreement of the chains", str(posterior.agreement())))
-    try:
-        figures = posterior.diagnostics()
-    except IsthmusError as error:
-        return [*rows, ("effective sample sizes", f"not computed: {error}")]
-    if not figures.edges:
-        return [*rows, ("effective sample sizes", "all edges are certain or impossible")]
-    worst = int(np.argmin(figures.ess))
-    edge = " → ".join(figures.edges[worst])
-    return [
-        *rows,
-        ("effective sample size", f"median {np.median(figures.ess):.0f} over uncertain edges"),
-        ("smallest effective sample size", f"{figures.ess[worst]:.0f}, of {edge}"),
-        ("largest R-hat", f"{np.max(figures.rhat):.3f} (close to 1 if the chains agree)"),
-    ]

@@ -417,7 +417,7 @@ class Posterior:
             The command line that computed the posterior, to be shown in the page.
         """
         from isthmus.report import render
-        from isthmus.results.ensemble_report import posterior_page
+        from isthmus.results.posterior_report import posterior_page
 
         graph = averaged_dag(self.nodes, self.edge_probabilities(), threshold)
         page = posterior_page(self, graph, title, threshold, reference, table, command)
