@@ -12,6 +12,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.plots import notebook_drawing, plot_graph
+from isthmus.plots.svg import svg_graph
 
 pytest.importorskip("fast_sugiyama")
 
@@ -71,3 +72,24 @@ def test_a_notebook_runs(tmp_path: Path) -> None:
     result = next(o for o in outputs if o.output_type == "execute_result")
     assert "<iframe" in result.data["text/html"]
     assert "edges" in result.data["text/plain"] or "Solution" in result.data["text/plain"]
+
+
+def test_a_pag_is_drawn_with_its_marks_and_their_meaning() -> None:
+    edges = [("a", "o->", "b"), ("b", "<->", "c"), ("c", "o-o", "d"), ("d", "-->", "e")]
+    pag = ist.PAG([*"abcde"], edges)
+    picture = svg_graph(pag)
+    assert picture.count("url(#circle)") == 3
+    assert picture.count("url(#arrow)") == 4
+    assert "hidden common cause" in picture
+    assert "<iframe" in (pag._repr_html_() or "")
+    pytest.importorskip("matplotlib")
+    axes = plot_graph(pag)
+    arrows = [p.get_arrowstyle() for p in axes.patches if hasattr(p, "get_arrowstyle")]
+    styles = sorted(type(arrow).__name__ for arrow in arrows)
+    assert styles == ["Curve", "CurveFilledAB", "CurveFilledB", "CurveFilledB"]
+    assert sum(type(p).__name__ == "Circle" for p in axes.patches) == 3
+    assert any("hidden common cause" in text.get_text() for text in axes.texts)
+    cycle = [("a", "-->", "b"), ("b", "-->", "c"), ("c", "-->", "a")]  # from tests that err
+    assert len(plot_graph(ist.PAG([*"abc"], cycle)).patches) == 6
+    with pytest.raises(ist.errors.GraphError, match="without strengths"):
+        plot_graph(pag, strengths={("a", "b"): 1.0})

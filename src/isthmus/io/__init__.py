@@ -27,6 +27,7 @@ from isthmus.io.local_scores import (
 from isthmus.io.model_string import from_model_string, to_model_string
 from isthmus.io.networkx import from_networkx, to_networkx
 from isthmus.io.pgmpy import from_pgmpy, to_pgmpy
+from isthmus.io.tetrad import from_tetrad, read_tetrad, to_tetrad, write_tetrad
 from isthmus.io.xdsl import from_xdsl, read_xdsl, to_xdsl, write_xdsl
 from isthmus.io.xmlbif import from_xmlbif, read_xmlbif, to_xmlbif, write_xmlbif
 
@@ -43,6 +44,7 @@ __all__ = [
     "from_model_string",
     "from_networkx",
     "from_pgmpy",
+    "from_tetrad",
     "from_xdsl",
     "from_xmlbif",
     "read_bif",
@@ -54,6 +56,7 @@ __all__ = [
     "read_hugin",
     "read_json",
     "read_local_scores",
+    "read_tetrad",
     "read_xdsl",
     "read_xmlbif",
     "to_bif",
@@ -67,6 +70,7 @@ __all__ = [
     "to_model_string",
     "to_networkx",
     "to_pgmpy",
+    "to_tetrad",
     "to_xdsl",
     "to_xmlbif",
     "write_bif",
@@ -77,6 +81,7 @@ __all__ = [
     "write_hugin",
     "write_json",
     "write_local_scores",
+    "write_tetrad",
     "write_xdsl",
     "write_xmlbif",
 ]

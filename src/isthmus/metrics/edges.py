@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from isthmus.errors import GraphError
-from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs import CPDAG, DAG, PAG, PDAG
 from isthmus.graphs.names import same_nodes
+from isthmus.graphs.pag import ARROW, TAIL
 from isthmus.plurals import a_type
 
 
@@ -98,6 +101,72 @@ def edge_metrics(truth: DAG, estimate: DAG | CPDAG | PDAG) -> EdgeMetrics:
         skeleton_recall=skeleton[1],
         skeleton_f1=skeleton[2],
     )
+
+
+@dataclass(frozen=True)
+class PAGMetrics:
+    """Comparison of an estimated PAG with the true one.
+
+    Attributes
+    ----------
+    adjacency_precision, adjacency_recall, adjacency_f1
+        For edges without regard to their marks.
+    arrowhead_precision, arrowhead_recall, arrowhead_f1
+        For arrowheads: ends of edges that say "is not a cause". Those at pairs that are not
+        adjacent in the other graph count as errors.
+    tail_precision, tail_recall, tail_f1
+        The same for tails, which say "is a cause".
+
+    Notes
+    -----
+    Precision is one if the estimate has none of these, recall is one if the true graph has none.
+    """
+
+    adjacency_precision: float
+    adjacency_recall: float
+    adjacency_f1: float
+    arrowhead_precision: float
+    arrowhead_recall: float
+    arrowhead_f1: float
+    tail_precision: float
+    tail_recall: float
+    tail_f1: float
+
+
+def pag_metrics(truth: PAG, estimate: PAG) -> PAGMetrics:
+    """Compare an estimated PAG with the true one, mark by mark.
+
+    Parameters
+    ----------
+    truth
+        The true graph, such as ``PAG.from_dag(dag, hidden=["u"])``.
+    estimate
+        The learned graph, over the same nodes in any order.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus.metrics import pag_metrics
+    >>> truth = ist.PAG(["a", "b", "c"], [("a", "o->", "b"), ("b", "<->", "c")])
+    >>> estimate = ist.PAG(["a", "b", "c"], [("a", "o-o", "b"), ("b", "<->", "c")])
+    >>> metrics = pag_metrics(truth, estimate)
+    >>> metrics.adjacency_recall, round(metrics.arrowhead_recall, 2)
+    (1.0, 0.67)
+    """
+    for graph in (truth, estimate):
+        if not isinstance(graph, PAG):
+            raise GraphError(f"pag_metrics compares two PAGs, got {a_type(graph)}.")
+    same_nodes(truth.nodes, estimate.nodes, "pag_metrics")
+    true, found = truth.matrix, estimate.reorder(truth.nodes).matrix
+    rates = [
+        _rates(int((one & other).sum()), int(one.sum()), int(other.sum()))
+        for one, other in (
+            (np.triu(found) > 0, np.triu(true) > 0),
+            (found == ARROW, true == ARROW),
+            (found == TAIL, true == TAIL),
+        )
+    ]
+    return PAGMetrics(*(rate for three in rates for rate in three))
 
 
 def _rates(correct: int, estimated: int, true: int) -> tuple[float, float, float]:

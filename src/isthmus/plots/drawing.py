@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from isthmus.errors import GraphError
-from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs import CPDAG, DAG, PAG, PDAG
 from isthmus.plots.layout import Point
 
 if TYPE_CHECKING:
@@ -24,6 +24,42 @@ def edges_of(graph: DAG | CPDAG | PDAG) -> dict[tuple[int, int], bool]:
     undirected = () if isinstance(graph, DAG) else graph.undirected
     edges = {(graph.index(a), graph.index(b)): True for a, b in directed}
     return edges | {(graph.index(a), graph.index(b)): False for a, b in undirected}
+
+
+def kinds_of(graph: DAG | CPDAG | PDAG | PAG) -> dict[tuple[int, int], str]:
+    """Return the edges as pairs of positions, with their kinds, such as ``-->`` and ``o->``."""
+    if isinstance(graph, PAG):
+        return {(graph.index(a), graph.index(b)): kind for a, kind, b in graph.edges}
+    return {pair: "-->" if head else "---" for pair, head in edges_of(graph).items()}
+
+
+def without_marks(graph: DAG | CPDAG | PDAG | PAG) -> DAG | CPDAG | PDAG:
+    """Return a graph to place the nodes by: arrows point down, if possible."""
+    if not isinstance(graph, PAG):
+        return graph
+    directed = [(a, b) for a, kind, b in graph.edges if kind in ("-->", "o->")]
+    others = [(a, b) for a, kind, b in graph.edges if kind in ("<->", "o-o")]
+    try:
+        return PDAG(graph.nodes, directed, others)
+    except GraphError:  # tests of independence can give a cycle
+        return PDAG(graph.nodes, [], [*directed, *others])
+
+
+def legend_of(graph: DAG | CPDAG | PDAG | PAG) -> list[str]:
+    """Return what the kinds of edges of a PAG mean, one line for each; nothing for others."""
+    if not isinstance(graph, PAG):
+        return []
+    kinds = {kind for _, kind, _ in graph.edges}
+    return [text for kind, text in PAG_LEGEND.items() if kind in kinds]
+
+
+PAG_LEGEND = {
+    "-->": "a → b   a is a cause of b",
+    "o->": "a ○→ b   a is a cause of b, or they may have a hidden common cause",
+    "<->": "a ↔ b   they have a hidden common cause; neither is a cause of the other",
+    "o-o": "a ○–○ b   one is a cause of the other, or they may have a hidden common cause",
+}
+"""The meaning of edges, for a reader who has not seen a PAG before."""
 
 
 def line_widths(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
 from isthmus.errors import GraphError, IsthmusWarning, MissingExtraError
-from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs import CPDAG, DAG, PAG, PDAG
 from isthmus.graphs.comparison import Comparison, compare
-from isthmus.plots.drawing import broken, edges_of, line_widths, routes_of
+from isthmus.plots.drawing import (
+    broken,
+    kinds_of,
+    legend_of,
+    line_widths,
+    routes_of,
+    without_marks,
+)
 from isthmus.plots.layout import Point, lay_out
 from isthmus.plots.style import Line, Style, current_style, new_axes
 
@@ -27,7 +35,7 @@ _SMALLEST = 5.0
 
 
 def plot_graph(
-    graph: DAG | CPDAG | PDAG,
+    graph: DAG | CPDAG | PDAG | PAG,
     *,
     ax: Axes | None = None,
     strengths: Mapping[tuple[str, str], float] | None = None,
@@ -41,7 +49,8 @@ def plot_graph(
     Parameters
     ----------
     graph
-        The graph. Directed edges have arrowheads, undirected edges have none.
+        The graph. Directed edges have arrowheads, undirected edges have none. Edges of a PAG have
+        its marks, those of hidden common causes are dashed, and a legend says what they mean.
     ax
         Axes to draw on; by default those of a new figure that is large enough.
     strengths
@@ -61,8 +70,14 @@ def plot_graph(
     matplotlib.axes.Axes
         The axes. Save the plot with ``ax.figure.savefig("network.png")``.
     """
-    if not isinstance(graph, DAG | CPDAG | PDAG):
-        raise GraphError(f"plot_graph draws DAGs, CPDAGs and PDAGs, got {type(graph).__name__}.")
+    if not isinstance(graph, DAG | CPDAG | PDAG | PAG):
+        raise GraphError(
+            f"plot_graph draws DAGs, CPDAGs, PDAGs and PAGs, got {type(graph).__name__}."
+        )
+    if isinstance(graph, PAG) and (strengths or reference is not None):
+        raise GraphError("A PAG is drawn without strengths and without a reference.")
+    kinds, meanings = kinds_of(graph), legend_of(graph)
+    graph = without_marks(graph)
     widths = line_widths(graph, strengths)
     try:
         import matplotlib as mpl
@@ -72,14 +87,16 @@ def plot_graph(
     style = current_style()
     font_size = style.font_size if font_size is None else font_size
     node_color, edge_color = node_color or style.node, edge_color or style.edge
-    heads = edges_of(graph)
     states: dict[tuple[int, int], str] = {}
     entries: dict[str, str] = {}
     if reference is not None:
         comparison = compare(graph, reference)
         place = graph.index
         states = {(place(a), place(b)): state for (a, b), state in comparison.states.items()}
-        heads |= {(place(a), place(b)): head for (a, b), head in comparison.missing.items()}
+        kinds |= {
+            (place(a), place(b)): "-->" if head else "---"
+            for (a, b), head in comparison.missing.items()
+        }
         graph = _with_missing(graph, comparison)
         entries = {s: f"{s} ({n})" for s in style.states if (n := comparison.count(s))}
     labels = [broken(name) for name in graph.nodes]
@@ -87,6 +104,9 @@ def plot_graph(
     layout = lay_out(graph, sizes, gap=1.2 * font_size, layer_gap=2.8 * font_size)
     key = [_size(text, font_size)[0] + 3 * font_size for text in entries.values()]
     room = (sum(key), 2.6 * font_size) if key else (0.0, 0.0)
+    if meanings:
+        widest = max(_size(text, 0.9 * font_size)[0] for text in meanings)
+        room = (widest, (1.3 * len(meanings) + 1.0) * font_size)
     ax, scale = _prepared(ax, layout, room)
     if style.widest < Style.widest and font_size * scale < _SMALLEST:
         warn(
@@ -97,14 +117,16 @@ def plot_graph(
         )
     canvas = _Canvas(ax, scale, edge_color, font_size)
     routes = routes_of(layout, sizes, font_size)
-    for (a, b), head in heads.items():
+    for (a, b), kind in kinds.items():
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
-        line: Line = (edge_color, "-", widths.get((a, b), 1.0))
-        canvas.edge(route, style.states[states[a, b]] if states else line, head=head)
+        dashes = "--" if kind == "<->" else "-"
+        line: Line = (edge_color, dashes, widths.get((a, b), 1.0))
+        canvas.edge(route, style.states[states[a, b]] if states else line, kind)
     for node, label in enumerate(labels):
         canvas.node(layout.nodes[node], sizes[node], label, node_color)
     if entries:
         canvas.legend({text: style.states[state] for state, text in entries.items()})
+    canvas.meanings(meanings, layout.width / 2)
     return ax
 
 
@@ -180,22 +202,48 @@ class _Canvas:
             zorder=3,
         )
 
-    def edge(self, route: Sequence[Point], line: Line, *, head: bool) -> None:
-        from matplotlib.patches import FancyArrowPatch
+    def edge(self, route: Sequence[Point], line: Line, kind: str) -> None:
+        from matplotlib.patches import Circle, FancyArrowPatch
 
         color, dashes, width = line
         arrow = FancyArrowPatch(
             path=_smooth(route),
-            arrowstyle="-|>" if head else "-",
+            arrowstyle="<|-|>" if kind == "<->" else "-|>" if kind[2] == ">" else "-",
             mutation_scale=max((0.9 + 0.12 * width) * self.font_size * self.scale, 4.0),
             linewidth=max(width * self.scale, 0.3),
             color=color,
             linestyle=dashes,
-            fill=head,
+            fill=kind[2] == ">",
             joinstyle="miter",
             zorder=1,
         )
         self.ax.add_patch(arrow)
+        radius = 0.22 * self.font_size
+        for mark, (end, inner) in (
+            (kind[0], (route[0], route[1])),
+            (kind[2], (route[-1], route[-2])),
+        ):
+            if mark == "o":
+                length = math.dist(end, inner) or 1.0
+                centre = [e + (i - e) * radius / length for e, i in zip(end, inner, strict=True)]
+                circle = Circle(
+                    (centre[0], centre[1]), radius, facecolor="white", edgecolor=color, zorder=2.5
+                )
+                circle.set_linewidth(max(self.scale, 0.3))
+                self.ax.add_patch(circle)
+
+    def meanings(self, lines: Sequence[str], centre: float) -> None:
+        """Write what edges mean, below the graph."""
+        for number, text in enumerate(lines):
+            self.ax.text(
+                centre,
+                -(1.3 * number + 1.4) * self.font_size,
+                text,
+                fontsize=0.9 * self.font_size * self.scale,
+                ha="center",
+                va="center",
+                zorder=3,
+            )
 
     def legend(self, entries: Mapping[str, Line]) -> None:
         from matplotlib.lines import Line2D

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isthmus.errors import MissingExtraError
-from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs import CPDAG, DAG, PAG, PDAG
 from isthmus.plots.svg import svg_graph
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _MOST_NODES = 200
 
 
 def notebook_drawing(
-    graph: DAG | CPDAG | PDAG,
+    graph: DAG | CPDAG | PDAG | PAG,
     caption: str = "",
     *,
     strengths: Mapping[tuple[str, str], float] | None = None,

@@ -7,8 +7,15 @@ import unicodedata
 from html import escape
 from typing import TYPE_CHECKING
 
-from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.plots.drawing import broken, edges_of, line_widths, routes_of
+from isthmus.graphs import CPDAG, DAG, PAG, PDAG
+from isthmus.plots.drawing import (
+    broken,
+    kinds_of,
+    legend_of,
+    line_widths,
+    routes_of,
+    without_marks,
+)
 from isthmus.plots.layout import Point, lay_out
 
 if TYPE_CHECKING:
@@ -20,8 +27,22 @@ _BOX, _LINE, _TEXT = "#eaf1f8", "#465667", "#1c2733"
 _NARROW, _WIDE = 0.68, 1.05  # upper bounds on the width of a character over the font size
 
 
+_CIRCLE = (
+    '<marker id="circle" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8"'
+    ' markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+    f'<circle cx="5" cy="5" r="4" fill="white" stroke="{_LINE}" stroke-width="1.5"/></marker>'
+)
+_MARKS = {
+    "-->": ' marker-end="url(#arrow)"',
+    "---": "",
+    "o->": ' marker-start="url(#circle)" marker-end="url(#arrow)"',
+    "<->": ' stroke-dasharray="5 3" marker-start="url(#arrow)" marker-end="url(#arrow)"',
+    "o-o": ' marker-start="url(#circle)" marker-end="url(#circle)"',
+}
+
+
 def svg_graph(
-    graph: DAG | CPDAG | PDAG, *, strengths: Mapping[tuple[str, str], float] | None = None
+    graph: DAG | CPDAG | PDAG | PAG, *, strengths: Mapping[tuple[str, str], float] | None = None
 ) -> str:
     """Return a drawing of a graph as an ``svg`` element, with causes above effects.
 
@@ -33,10 +54,13 @@ def svg_graph(
     Parameters
     ----------
     graph
-        The graph. Directed edges have arrowheads, undirected edges have none.
+        The graph. Directed edges have arrowheads, undirected edges have none. Edges of a PAG have
+        its marks, and lines below the graph say what they mean.
     strengths
         Strengths of some or all edges, shown by the width of the lines.
     """
+    kinds, meanings = kinds_of(graph), legend_of(graph)
+    graph = without_marks(graph)
     labels = [broken(name) for name in graph.nodes]
     sizes = [_size(label) for label in labels]
     layout = lay_out(graph, sizes, gap=1.2 * _FONT, layer_gap=2.8 * _FONT)
@@ -49,28 +73,35 @@ def svg_graph(
         return point[0] + _MARGIN, flip - point[1]
 
     elements = [f'<g fill="none" stroke="{_LINE}">']
-    for (a, b), head in edges_of(graph).items():
+    for (a, b), kind in kinds.items():
+        head = kind[2] == ">"
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
         strength = weights.get((a, b))
         elements.append(
             f'<path class="edge{" head" if head else ""}" data-from="{a}" data-to="{b}"'
             + ("" if strength is None else f' data-strength="{strength:.6g}"')
             + f' stroke-width="{widths.get((a, b), 1.2):.2f}" d="{_curve([at(p) for p in route])}"'
-            + (' marker-end="url(#arrow)"' if head else "")
+            + _MARKS[kind]
             + "/>"
         )
     elements.append(f'</g><g fill="{_BOX}" stroke="{_LINE}">')
     for node, label in enumerate(labels):
         elements.append(_box(node, graph.nodes[node], label, at(layout.nodes[node]), sizes[node]))
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
+    if meanings:
+        elements.append(f'</g><g class="legend" fill="{_TEXT}" stroke="none">')
+        width = max(width, 0.55 * _FONT * max(map(len, meanings)))
+    for text in meanings:
+        height += 1.4 * _FONT
+        elements.append(f'<text x="{_MARGIN}" y="{height - _MARGIN:.1f}">{escape(text)}</text>')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.1f} {height:.1f}"'
         f' width="{width:.1f}" height="{height:.1f}" font-size="{_FONT}"'
         ' font-family="system-ui, sans-serif"'
-        f' aria-label="Network; variables: {len(graph.nodes)}, edges: {len(edges_of(graph))}">'
+        f' aria-label="Network; variables: {len(graph.nodes)}, edges: {len(kinds)}">'
         '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
-        ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
-        f'<path d="M0 0 10 5 0 10z" fill="{_LINE}"/></marker></defs>'
+        ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+        f'<path d="M0 0 10 5 0 10z" fill="{_LINE}"/></marker>{_CIRCLE if meanings else ""}</defs>'
         + "".join(elements)
         + "</g></svg>"
     )
