@@ -57,11 +57,11 @@ def test_the_package_offers_what_is_documented() -> None:
 
 
 def test_promised_names_are_public() -> None:
-    """About 120 names are promised; more would be hard to keep, and fewer of little use."""
+    """About 150 names are promised; more would be hard to keep, and fewer of little use."""
     page = (PAGES.parent / "explanation" / "stability.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(isthmus\.\w+)` \| (.+) \|$", page, flags=re.MULTILINE)
     promised = {(module, name) for module, names in rows for name in re.findall(r"`(\w+)`", names)}
     public = {(module, name) for module, names in ALL.items() for name in names}
     assert promised <= public | {("isthmus.sklearn", "BayesianNetwork")}
     assert not {name for _, name in promised} & {*isthmus.__all__}  # they are promised anyway
-    assert 100 <= len(promised) + len(isthmus.__all__) <= 140
+    assert 100 <= len(promised) + len(isthmus.__all__) <= 160

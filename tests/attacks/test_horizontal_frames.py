@@ -28,8 +28,8 @@ from isthmus.joint import (
 from isthmus.joint.agreement.identity import Agreement, Secret, stream
 from isthmus.joint.secure_sum import envelopes as fr
 from isthmus.joint.secure_sum import shamir
-from isthmus.joint.secure_sum.limbs import from_bytes
-from isthmus.joint.secure_sum.masks import RoundKeys, expand
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, from_bytes, to_bytes
+from isthmus.joint.secure_sum.masks import RoundKeys, add_mask
 
 KINDS = [
     EnvelopeKind.OPEN,
@@ -460,7 +460,9 @@ def test_masks_stand_up_to_a_search_over_small_seeds() -> None:
         return [v % 2**128 for v in ints(from_bytes(data, LIMBS))]
 
     weak = [words(np.random.RandomState(s).bytes(16 * size)) for s in range(seeds)]
-    small = [words(stream(Secret(s.to_bytes(32, "little")), 16 * size)) for s in range(seeds)]
+    small = [
+        words(b"".join(stream(Secret(s.to_bytes(32, "little")), 16 * size))) for s in range(seeds)
+    ]
     secret = [3, -5, 70, 12]
     for candidates in (weak, small):
         broken = [(v + m) % 2**128 for v, m in zip(secret, candidates[1234], strict=True)]
@@ -504,7 +506,9 @@ def test_keys_differ_by_study_round_pair_and_direction() -> None:
             found |= {k.reveal() for k in bound.channels(a, i, b.public, j)}
         found.add(bound.self_mask(Secret(bytes(32)), 0).reveal())
     assert len(found) == 4 * (3 + 6 + 1)
-    assert expand(Secret(bytes(32)), fr.RoundRequest(1, b"", 3, 4)).shape == (3, 4)
+    total = LimbAccumulator(3, 4)
+    add_mask(total, Secret(bytes(32)), fr.RoundRequest(1, b"", 3, 4))
+    assert to_bytes(total.total()) == b"".join(stream(Secret(bytes(32)), 48))
 
 
 def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
