@@ -202,9 +202,9 @@ class Companies:
         self.start("shop", *more, stand_in=stand_in, extra=shop)
         return self.ends()
 
-    def ends(self) -> tuple[int, int]:
+    def ends(self, seconds: float = 120.0) -> tuple[int, int]:
         """Return the exit codes of the bank and the shop."""
-        return self.processes["bank"].wait(120), self.processes["shop"].wait(120)
+        return self.processes["bank"].wait(seconds), self.processes["shop"].wait(seconds)
 
     def await_text(self, name: str, text: str, seconds: float = 60.0) -> None:
         end = time.monotonic() + seconds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, final
 
@@ -113,8 +114,7 @@ class PartyController:
 
     def claims(self) -> dict[str, Any]:
         """Return what the other party must know before anything is computed."""
-        past = self.journal.past()
-        aligned = past.rows if self.journal.positions(past.number) is not None else 0
+        past = self._past()
         return {
             "version": VERSION,
             "study": self._study.identity.hex(),
@@ -123,11 +123,17 @@ class PartyController:
             "people": len(self._brought.identifiers),
             "run": past.number,
             "finished": past.finished,
-            "rows": aligned,
+            "rows": past.rows,
             "sessions": dict(past.sessions),
             "head": self._writer.head().hex(),
             "witnessed": self._writer.everything.heads.get(self._other_key, START),
         }
+
+    def _past(self) -> PastRun:
+        """Return the latest run; its number of people only if it is known who they are."""
+        past = self.journal.past()
+        known = self.journal.positions(past.number) is not None
+        return past if known else replace(past, rows=0)
 
     def hello(self, nonces: tuple[str, str]) -> dict[str, str]:
         """Return the claims of this party, signed by its identity and bound to this connection.
@@ -161,7 +167,7 @@ class PartyController:
                     "same request.",
                     reason=what,
                 )
-        run = next_run(_past(self.claims()), _past(given), self.other)
+        run = next_run(self._past(), _claimed(given), self.other)
         self.other_people = _whole(given.get("people"))
         self._seen = {self._other_key: read_head(given.get("head")).hex()}
         witnessed = read_head(given.get("witnessed"))
@@ -404,7 +410,7 @@ def read_head(head: object) -> bytes:
     return bytes.fromhex(text)
 
 
-def _past(claims: Mapping[str, Any]) -> PastRun:
+def _claimed(claims: Mapping[str, Any]) -> PastRun:
     """Read what a party claims about its latest run; anything else is an error."""
     finished, sessions = claims.get("finished"), claims.get("sessions")
     if type(finished) is not bool or not isinstance(sessions, Mapping):
