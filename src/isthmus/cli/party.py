@@ -162,9 +162,9 @@ def _run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--message-timeout",
         type=float,
-        default=50.0,
+        default=300.0,
         metavar="SECONDS",
-        help="waiting time for one message of the other engine; by default 50 seconds",
+        help="waiting time for one message of the other engine; by default 300 seconds",
     )
 
 

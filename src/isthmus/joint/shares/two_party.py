@@ -41,7 +41,7 @@ from isthmus.joint.shares.requests import (
     TwoPartyRequest,
 )
 from isthmus.joint.shares.run_disclosure import releases, table_releases
-from isthmus.joint.shares.two_party_run import ENGINE, Connection, TwoPartyRun
+from isthmus.joint.shares.two_party_run import ENGINE, MESSAGE_TIMEOUT, Connection, TwoPartyRun
 from isthmus.joint.transport.certificates import alone, fingerprint
 from isthmus.joint.transport.pinned_channel import Credentials
 from isthmus.objectives import Capability
@@ -74,7 +74,8 @@ class TwoParty(Source):
     gather
         Seconds to wait for the other party at the beginning.
     message_timeout
-        Seconds to wait for a message of the other party's engine.
+        Seconds to wait for a message of the other party's engine, while the party itself gives
+        signs of life.
     on_event
         Called with a phrase when something happens.
     engine
@@ -91,7 +92,7 @@ class TwoParty(Source):
         listen: str | None = None,
         connect: str | None = None,
         gather: float = 3600.0,
-        message_timeout: float = 50.0,
+        message_timeout: float = MESSAGE_TIMEOUT,
         on_event: Callable[[str], None] = lambda _: None,
         engine: Sequence[str] = ENGINE,
     ) -> None:

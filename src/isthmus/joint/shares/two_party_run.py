@@ -41,6 +41,10 @@ MESSAGES = (
 """Kinds of messages of the engine, each of which has a method."""
 
 GREETING = 30.0
+MESSAGE_TIMEOUT = 300.0
+"""Seconds to wait for an engine whose party is alive, which may run on a busy machine. A party that
+is gone or silent is noticed by its signs of life."""
+
 TEMPORARY = "temporary-"
 CONNECTING = 40.0
 """Seconds for the two engines to connect, once both have started."""
@@ -70,7 +74,7 @@ class Connection:
     other: tuple[str, int]
     credentials: Credentials
     gather: float = 3600.0
-    message_timeout: float = 50.0
+    message_timeout: float = MESSAGE_TIMEOUT
 
     def open(self, name: str) -> PinnedChannel:
         """Connect to the other party of this name."""
