@@ -389,6 +389,19 @@ def test_an_opening_is_written_once(tmp_path: Path) -> None:
         made.spend(RUN, "x")
 
 
+def test_a_party_whose_runs_are_used_up_helps_the_other_to_end_the_last(tmp_path: Path) -> None:
+    companies, ledger = Companies(rounds=1), MemoryLedger()
+    table = {"person": ["x", "y"], "income": ["low", "high"], "debt": ["no", "yes"]}
+    made = controller(companies, tmp_path, table, ledger)
+    made.other_people = 2
+    made.record_aligning(RUN)
+    again = controller(companies, tmp_path, table, ledger)
+    again.other_people = 2
+    with pytest.raises(RefusedError, match="1 rounds were opened in this study; 1 are allowed"):
+        again.record_aligning(RUN)
+    again.spend(RUN, "a value of the last run")
+
+
 def test_each_comparison_of_identifiers_counts(tmp_path: Path) -> None:
     """Also one that was interrupted: the other party may know its result."""
     bank, shop = pair(tmp_path)

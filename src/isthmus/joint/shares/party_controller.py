@@ -76,15 +76,20 @@ class PartyController:
             study, policy, self._writer, clock, code_hash() if code is None else code
         )
         self._rules.require_open()
-        self._require_allowed(resumed=not journal.past().finished)
+        self._require_allowed()
         self._table: PartyTable | None = None
         self.other_people = 0
         self._seen: dict[str, str] = {}
         self._heads: dict[str, str] = {}
         self._evidence: dict[str, str] = {}
 
-    def _require_allowed(self, *, resumed: bool) -> None:
-        broken = self._rules.violations(self._request)
+    def _require_allowed(self) -> None:
+        """Raise `RefusedError` for what is not allowed, but for limits, which a comparison meets.
+
+        The other party may need the end of a run that has ended here and was counted.
+        """
+        limits = self._rules.limits()
+        broken = [b for b in self._rules.violations(self._request) if b not in limits]
         if OwnTables.name in self._study.requests:
             broken += OwnTables.of(self._study).violations(self._study)
             least = self._policy.minimum_cell
@@ -93,8 +98,6 @@ class PartyController:
                     f"the study releases tables with cells of {self._terms.minimum_cell} people; "
                     f"the policy needs at least {least}"
                 )
-        if resumed:  # it was counted when it was opened
-            broken = [b for b in broken if b not in self._rules.limits()]
         if broken:
             raise RefusedError(f"This party does not take part: {'; '.join(broken)}.")
 
