@@ -167,12 +167,12 @@ def _equations(own: ConditionalGaussian, levels: Levels, name: str) -> list[Bloc
 def _log_odds(own: MultinomialLogit, levels: Levels) -> list[Block]:
     """Return the coefficients of a logistic regression, one column per level but the first."""
     head = ["log-odds", *(str(level) for level in own.levels[1:])]
-    rows: list[list[object]] = [["intercept", *own.intercepts[1:].tolist()]]
+    rows: list[tuple[str, Floats]] = [("intercept", own.intercepts)]
     for parent, effect in zip(own.discrete, own.effects, strict=True):
         pairs = zip(levels[parent][1:], effect[1:], strict=True)
-        rows += [[f"{parent} = {level}", *row[1:].tolist()] for level, row in pairs]
-    rows += [[p, *row[1:].tolist()] for p, row in zip(own.continuous, own.slopes, strict=True)]
-    cells = [[str(name), *(figure(v) for v in values)] for name, *values in rows]
+        rows += [(f"{parent} = {level}", row) for level, row in pairs]
+    rows += zip(own.continuous, own.slopes, strict=True)
+    cells = [[name, *map(figure, values[1:].tolist())] for name, values in rows]
     return [Sentence(f"against {own.levels[0]}:"), Table(head, cells, 1)]
 
 
