@@ -22,7 +22,7 @@ def main() -> None:
         browser = started.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        page = browser.new_page(viewport={"width": 1100, "height": 720})
+        page = browser.new_page(viewport={"width": 1280, "height": 880})
         page.goto(path.as_uri())
         page.fill("#search", "either")
         page.press("#search", "Enter")

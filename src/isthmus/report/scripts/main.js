@@ -5,6 +5,15 @@
   const $ = (selector) => document.querySelector(selector);
   const all = (selector) => [...document.querySelectorAll(selector)];
 
+  // The drawing fills what is left of the window below the controls.
+  const stage = $("#stage");
+  function fill() {
+    const top = Math.ceil(stage.getBoundingClientRect().top + scrollY) + 16;
+    stage.style.height = matchMedia("(max-width: 52rem)").matches ? "" : `max(30rem, calc(100vh - ${top}px))`;
+  }
+  addEventListener("resize", fill);
+  fill();
+
   const search = $("#search");
   function choose() {
     const node = Report.find(search.value);

@@ -37,7 +37,7 @@
     const px = (pixels) => pixels / Math.min(detail, 1);
     const boxes = { shape: "round-rectangle", width: "data(width)", height: "data(height)", "text-opacity": 1 };
     const dots = { shape: "ellipse", width: DOT / detail, height: DOT / detail, "text-opacity": 0 };
-    const far = { opacity: 0.1 };
+    const far = { opacity: 0.2 };
     return [
       { selector: "node", style: { ...(FONT * detail >= READABLE ? boxes : dots), label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "line-height": 1.2, "font-size": FONT, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": px(1) } },
       { selector: "node.group", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", "background-color": group, "border-color": soft, "border-width": 1, "z-compound-depth": "bottom" } },
