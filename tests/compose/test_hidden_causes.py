@@ -9,7 +9,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import MismatchError
+from isthmus.errors import MismatchError, UnplannedError
 from isthmus.results import Ending
 from isthmus.searches import PAGSearch, Search
 from isthmus.types import Floats, Integers
@@ -78,6 +78,31 @@ def test_duckdb_and_a_federation_equal_the_table(search: Search[Any], kind: str)
         assert graph(connection.from_df(table), search) == expected
     sites = [table[:500], table[500:1100], table[1100:]]
     assert graph(ist.Federation.simulate(sites), search) == expected
+
+
+@pytest.mark.parametrize("search", [ist.PC(), ist.BossFCI()], ids=lambda s: type(s).__name__)
+def test_tables_on_demand_of_a_federation_equal_the_table(search: Search[Any]) -> None:
+    """All tables of 24 columns do not fit into one round, so they are asked for in batches."""
+    pytest.importorskip("cryptography")
+    dag = simulate.erdos_renyi(24, 26, seed=2)
+    network = simulate.discrete_network(dag, seed=2)
+    table = pd.DataFrame(simulate.discrete(network, 1500, seed=2).data)
+    federation = ist.Federation.simulate([table[:500], table[500:1100], table[1100:]])
+    counts = federation.gather(ist.Counts, None)
+    assert isinstance(counts, ist.Counts)
+    assert counts.on_demand is not None
+    assert graph(federation, search) == graph(table, search)
+
+
+def test_a_plan_of_small_tables_is_enough_for_small_sets() -> None:
+    pytest.importorskip("cryptography")
+    table = levels()
+    sites = [table[:500], table[500:1100], table[1100:]]
+    federation = ist.Federation.simulate(sites, plan=ist.CountPlan.up_to(3))
+    search = ist.BossFCI(max_conditioning=1, search=ist.Boss(max_parents=2))
+    assert graph(federation, search) == graph(table, search)
+    with pytest.raises(UnplannedError, match="at most 3 variables"):
+        ist.learn(federation, search=ist.PC())
 
 
 @pytest.mark.parametrize("search", [ist.PC(), ist.FCI()], ids=lambda s: type(s).__name__)

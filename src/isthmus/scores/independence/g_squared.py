@@ -18,8 +18,8 @@ from isthmus.objectives import (
 )
 from isthmus.options import require_instance
 from isthmus.scores.base import Score
+from isthmus.scores.criteria import BIC
 from isthmus.scores.criterion import Criterion
-from isthmus.scores.dirichlet import BDeu
 from isthmus.statistics import Counts, Kind
 from isthmus.statistics.requested import RequestedCounts
 from isthmus.types import Floats
@@ -37,7 +37,8 @@ class GSquared(Score[Counts, IndependenceTest]):
     Parameters
     ----------
     score
-        Score for hybrid searches, such as `BossFCI`, that begin with a graph of the best score.
+        Score for hybrid searches, such as `BossFCI`, that begin with a graph of the best score. BIC
+        has no false edges in noise, and finds more than `BDeu` with the options that `learn` uses.
 
     Examples
     --------
@@ -53,7 +54,7 @@ class GSquared(Score[Counts, IndependenceTest]):
     array([0.451])
     """
 
-    score: Score[Any, Any] = BDeu(gamma=0.75)
+    score: Score[Any, Any] = BIC()
     needs: ClassVar[type[Counts]] = Counts
     kind: ClassVar[Kind] = Kind.DISCRETE
     gives: ClassVar[Capabilities] = frozenset({INDEPENDENCE_TESTS})

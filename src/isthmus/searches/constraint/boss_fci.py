@@ -42,6 +42,7 @@ class BossFCI(PAGSearch):
         there is a limit in any case if there are very many sets, and a note says so.
     search
         Search for the DAG. Its score is that of the test, such as ``FisherZ(score=GaussianBIC())``.
+        With a fixed number of starts, the graph does not depend on where the data are.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class BossFCI(PAGSearch):
 
     alpha: float = 0.05
     max_conditioning: int | None = None
-    search: Boss = Boss()
+    search: Boss = Boss(starts=4)
 
     def __post_init__(self) -> None:
         require_number(self, "alpha", above=0, below=1)
