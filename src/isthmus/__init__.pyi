@@ -27,6 +27,7 @@ from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
+from isthmus.compose.to_frame import to_frame
 from isthmus.graphs import CPDAG, DAG, PAG, PDAG, Knowledge
 from isthmus.joint import ADMM, DifferentialPrivacy, Federation, PrivateK2, StructureOnly, TwoParty
 from isthmus.metrics import shd
@@ -210,6 +211,7 @@ __all__ = [
     "shd",
     "solve",
     "summarise",
+    "to_frame",
 ]
 
 __version__: str

@@ -32,6 +32,8 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "standard_error": "standard error",
         "possible": "range",
         "interval": "confidence interval",
+        "robustness_value": "interval",
+        "e_value": "confidence interval",
     },
     "PossibleEffect": {"interval": "confidence interval"},
     "Posterior": {

@@ -14,7 +14,13 @@ from isthmus.compose.arguments import AnyScore
 from isthmus.compose.defaults import MANY_COLUMNS
 from isthmus.compose.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
-from isthmus.errors import DataWarning, MismatchError, MissingValuesError
+from isthmus.errors import (
+    ArgumentError,
+    DataWarning,
+    MismatchError,
+    MissingValuesError,
+    SchemaError,
+)
 from isthmus.fitting import (
     adjusted_effect,
     fit_gaussian,
@@ -23,12 +29,14 @@ from isthmus.fitting import (
     fit_mixed,
     fit_tables,
 )
+from isthmus.fitting.standardised_effect import Estimate, slope_effect, standardised_effect
 from isthmus.graphs import DAG
-from isthmus.models import GPNetwork, Network
+from isthmus.models import GPNetwork, Level, MixedNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.plurals import counted
 from isthmus.results import Solution
 from isthmus.results.column_maps import ColumnMap
-from isthmus.results.effects import Adjusted
+from isthmus.results.effects import Adjusted, Comparison
 from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
     CountPlan,
@@ -46,6 +54,8 @@ _NONLINEAR = (
     "an edge with a 95% band, or learn it with a linear score such as GaussianBIC()."
 )
 """What to call for nonlinear effects."""
+_PSEUDO_COUNT = 1.0
+"""The default of `Solution.fit`, with which the parameters of a mixed network are saved."""
 
 
 @final
@@ -72,6 +82,8 @@ class LearnedStatistics:
         copies, so that rows stay where they are.
     maps
         What a transform did to the numbers of some columns.
+    network
+        Parameters of a mixed network from a file, for the default pseudo-count.
     """
 
     statistics: Summary
@@ -81,6 +93,7 @@ class LearnedStatistics:
     fit_caveat: str | None = None
     source: Source | None = None
     maps: Mapping[str, ColumnMap] = field(default_factory=dict)
+    network: MixedNetwork | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
@@ -150,9 +163,16 @@ class LearnedStatistics:
     def to_bytes(self, dag: DAG) -> bytes:
         """Return statistics, score and caveat, for a file; nothing for incomplete rows."""
         kept = self.statistics.for_file(dag)
-        return (
-            b"" if kept is None else pack_statistics(kept, self.score, self.nodes, self.fit_caveat)
-        )
+        if kept is None:
+            return b""
+        network: Network | None = self.network
+        kinds = {self.statistics.schema[v].kind for v in dag.nodes}
+        source = self.source
+        if source is None or not source.in_memory or source.has_missing:
+            source = None
+        if network is None and len(kinds) == 2 and source is not None:
+            network = fit_network(source, dag, _PSEUDO_COUNT)
+        return pack_statistics(kept, self.score, self.nodes, self.fit_caveat, network)
 
     def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
@@ -163,6 +183,8 @@ class LearnedStatistics:
             data = transformed(data, self.maps).table
         schema = self.statistics.schema.without_features()
         source = self.source if data is None else as_source(data, schema=schema)
+        if source is None and self.network is not None and pseudo_count == _PSEUDO_COUNT:
+            return self.network
         if source is None:
             raise MismatchError(
                 f"The parameters cannot be computed from {self.statistics.described}, and this "
@@ -187,17 +209,19 @@ class LearnedStatistics:
             "score=GP(), or call isthmus.fitting.fit_gp."
         )
 
-    def adjusted_effects(self) -> Adjusted:
-        """Return a function that computes adjusted regression coefficients."""
+    def adjusted_effects(
+        self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
+    ) -> tuple[Adjusted, Comparison]:
+        """Return a function that computes adjusted effects, and what they compare."""
         schema = self.statistics.schema
-        discrete = schema.of_kind(Kind.DISCRETE)
-        if discrete:
-            raise _needs_continuous(schema, discrete)
         if self.fit_caveat is not None:
             raise MismatchError(
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
                 f"model. {_NONLINEAR}"
             )
+        comparison = compared(schema, cause, effect, change, outcome)
+        if schema.of_kind(Kind.DISCRETE):
+            return self._from_rows(cause, effect, comparison), comparison
         moments: Moments | None = self.statistics.as_moments()
         if moments is None:
             raise MismatchError(
@@ -208,7 +232,37 @@ class LearnedStatistics:
         source, rows = self.source, None
         if source is not None and source.in_memory and not source.has_missing:
             rows = source.selected
-        return partial(adjusted_effect, moments.without_features(), rows=rows)
+        return partial(adjusted_effect, moments.without_features(), rows=rows), comparison
+
+    def _from_rows(self, cause: str, effect: str, comparison: Comparison) -> Adjusted:
+        """Return a function that adjusts for discrete variables, too."""
+        schema, source = self.statistics.schema.without_features(), self.source
+        query = f"ompare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two values."
+        if source is None or not source.in_memory or source.has_missing:
+            raise MismatchError(
+                "`effect` with discrete variables is computed from complete rows in memory, which "
+                "this solution does not have (any more).",
+                f"Learn it from such a table, or c{query}",
+            )
+        levels, kept = schema[cause].levels, source
+        if not levels and schema[effect].levels:
+            raise MismatchError(
+                f"`effect` of the continuous variable {cause!r} on the discrete {effect!r} depends "
+                "on where it starts.",
+                f"C{query}",
+            )
+
+        def adjusted(first: str, second: str, given: tuple[str, ...]) -> Estimate:
+            names = (first, second, *given)
+            part, rows = schema.subset(names), kept.selected(names)
+            if comparison.change is None:
+                return slope_effect(part, rows)
+            a, b = (levels.index(level) for level in comparison.change)
+            other = schema[effect].levels
+            code = other.index(comparison.outcome) if comparison.outcome is not None else None
+            return standardised_effect(part, rows, (a, b), code)
+
+        return adjusted
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge by how much the score decreases without it."""
@@ -231,36 +285,43 @@ class LearnedStatistics:
         return strengths
 
 
-def _needs_continuous(schema: Schema, discrete: Sequence[str]) -> MismatchError:
-    """Say which columns `effect` cannot use, and the ways out."""
-    named = ", ".join(map(repr, discrete[:5]))
-    more = f" and {len(discrete) - 5} more" if len(discrete) > 5 else ""
-    fact = f"`effect` needs continuous columns. Discrete: {named}{more}."
-    query = "ompare solution.fit().query(target, do={cause: value}) for different values."
-    if len(discrete) == len(schema):
-        return MismatchError(fact, f"C{query}")
-    two = [v for v in discrete if len(schema[v].levels or ()) == 2]
-    numbers = "C"
-    if two:
-        numbers = (
-            "A column of two levels can be read as numbers (if they are text, write 0 and 1 "
-            f"first): learn with kinds={dict.fromkeys(two[:5], 'continuous')}. "
-            + ("" if len(two) == len(discrete) else "Columns of more levels must be left out. ")
-            + "Or c"
+def compared(
+    schema: Schema, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
+) -> Comparison:
+    """Return which levels an effect compares; raise if they must be named, or do not exist."""
+    levels, others = schema[cause].levels, schema[effect].levels
+    if not levels and change is not None:
+        raise ArgumentError(
+            f"{cause!r} is continuous, so its effect is per unit. Leave out change, and multiply."
         )
-    # A mixed network has no bounds over graphs of one class, as other networks have.
-    return MismatchError(
-        fact,
-        f"{numbers}{query} If the data do not direct the edges between them, the answer is "
-        "unknown: learn with knowledge that directs them, for instance "
-        "knowledge=Knowledge(tiers=[[cause], [target]]).",
-    )
+    if not others and outcome is not None:
+        raise ArgumentError(f"{effect!r} is continuous and has no levels. Leave out outcome.")
+    if levels and change is None and len(levels) != 2:
+        raise ArgumentError(
+            f"{cause!r} has {counted(len(levels), 'level')}. Name the two to compare: "
+            f"change=({levels[0]!r}, {levels[-1]!r})."
+        )
+    if others and outcome is None and len(others) != 2:
+        raise ArgumentError(
+            f"{effect!r} has {counted(len(others), 'level')}. Name the one whose probability is "
+            f"asked for: outcome={others[-1]!r}."
+        )
+    pair = tuple(levels if change is None else change)
+    for level in pair:
+        if level not in levels:
+            raise SchemaError(f"{level!r} is not one of the levels of {cause!r}: {levels!r}.")
+    if levels and (len(pair) != 2 or pair[0] == pair[1]):
+        raise ArgumentError(f"change must be two different levels of {cause!r}; got {change!r}.")
+    if outcome is not None and outcome not in others:
+        raise SchemaError(f"{outcome!r} is not one of the levels of {effect!r}: {others!r}.")
+    event = others[1] if others and outcome is None else outcome
+    return Comparison((pair[0], pair[1]) if levels else None, event)
 
 
 def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:
     """Return what a solution in a file keeps, without what learns again."""
-    statistics, score, nodes, caveat = unpack_statistics(content)
-    return LearnedStatistics(statistics, nodes, score, None, caveat)
+    statistics, score, nodes, caveat, network = unpack_statistics(content)
+    return LearnedStatistics(statistics, nodes, score, None, caveat, network=network)
 
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:

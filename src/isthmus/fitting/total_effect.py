@@ -23,11 +23,12 @@ def adjusted_effect(
     given: tuple[str, ...],
     *,
     rows: Callable[[Sequence[str]], Floats] | None = None,
-) -> tuple[float, float, float, bool]:
-    """Return a regression coefficient, its standard error, its degrees of freedom, and a flag.
+) -> tuple[float, float, float, bool, None, float]:
+    """Return a coefficient, its standard error, its degrees of freedom, a flag, and a correlation.
 
-    The flag says whether the standard error is valid if the variance of the noise depends on the
-    regressors (heteroscedasticity). That needs rows: moments do not show such a dependence.
+    The last number is the partial correlation of cause and effect. The flag says whether the
+    standard error is valid if the variance of the noise depends on the regressors
+    (heteroscedasticity). That needs rows: moments do not show such a dependence.
 
     Parameters
     ----------
@@ -59,14 +60,17 @@ def adjusted_effect(
         )
     parts = spectrum(scatter[np.ix_(x, x)])
     value = float(fitted.coefficients[0])
+    precision = float(parts.spread[0]) / np.sqrt((parts.vectors[0] ** 2 / parts.values).sum())
+    explained = (value * precision) ** 2
+    total = explained + float(fitted.variance)
+    partial = float(np.copysign(np.sqrt(explained / total), value)) if total > 0.0 else 0.0
     if rows is not None and fitted.variance > 0.0:
         centred = rows((cause, *given, effect)) - moments.mean()[[*x, y]]
         robust = _robust_error(centred, fitted.coefficients, float(fitted.variance), parts)
         if robust is not None:
-            return value, *robust, True
-    precision = float(parts.spread[0]) / np.sqrt((parts.vectors[0] ** 2 / parts.values).sum())
+            return value, *robust, True, None, partial
     error = float(np.sqrt(fitted.variance / degrees) / precision)
-    return value, error, degrees, False
+    return value, error, degrees, False, None, partial
 
 
 def _robust_error(

@@ -1,4 +1,4 @@
-"""Estimates of total effects in linear models."""
+"""Estimates of total effects."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 from itertools import islice
-from math import inf, nan
-from typing import TypeAlias, final
+from math import inf, nan, sqrt
+from typing import Any, TypeAlias, final
 
 from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, PDAG, Knowledge
@@ -18,15 +18,33 @@ from isthmus.graphs.possible_parents import (
     possible_descendants,
     possible_parents,
 )
+from isthmus.models import Level
 from isthmus.options import check_level
 
 MAX_PARENT_SETS = 2**16
 """Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s from
 moments, and from rows about a minute per 1,000 of them."""
 
-Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[float, float, float, bool]]
-"""Coefficient of a cause in the regression of an effect on it and on further variables, with its
-standard error, its degrees of freedom, and whether the standard error is robust."""
+Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[Any, ...]]
+"""Effect of a cause, adjusted for further variables, with its standard error, its degrees of
+freedom, whether the standard error is robust, and for a discrete cause the two averages."""
+
+
+@final
+@dataclass(frozen=True)
+class Comparison:
+    """What an effect compares.
+
+    Attributes
+    ----------
+    change
+        The levels of a discrete cause, from and to; None for one unit of a continuous cause.
+    outcome
+        The level of a discrete effect whose probability changes; None for a continuous effect.
+    """
+
+    change: tuple[Level, Level] | None = None
+    outcome: Level | None = None
 
 
 class ZeroEffect(Enum):
@@ -56,6 +74,10 @@ class PossibleEffect:
         Whether the standard error is also valid if the variance of the noise depends on other
         variables (heteroscedasticity). It is if the rows were in memory; otherwise it assumes
         noise of constant variance.
+    averages
+        Of a discrete cause, the averages of the effect (means or probabilities) under both levels.
+    partial_correlation
+        Of a continuous cause, its correlation with the effect given the adjustment variables.
     """
 
     parents: tuple[str, ...]
@@ -64,6 +86,8 @@ class PossibleEffect:
     standard_error: float
     degrees: float
     robust: bool = False
+    averages: tuple[float, float] | None = None
+    partial_correlation: float = nan
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval by the t distribution.
@@ -81,7 +105,7 @@ class PossibleEffect:
 @final
 @dataclass(frozen=True)
 class EffectEstimate:
-    """Estimated total effect of one variable on another, per unit of an intervention on it.
+    """Estimated total effect of an intervention on one variable on another.
 
     Attributes
     ----------
@@ -100,6 +124,8 @@ class EffectEstimate:
         may have missed.
     zero
         Why the effect is zero without an estimate, or None if it was estimated.
+    comparison
+        What the effect is the difference of: one unit of the cause, or two of its levels.
     """
 
     cause: str
@@ -108,6 +134,7 @@ class EffectEstimate:
     alternatives: tuple[PossibleEffect, ...]
     has_path: bool = True
     zero: ZeroEffect | None = None
+    comparison: Comparison = Comparison()
 
     @property
     def value(self) -> float:
@@ -152,6 +179,48 @@ class EffectEstimate:
         """
         return distinct_values([each.value for each in self.alternatives])
 
+    @property
+    def robustness_value(self) -> float:
+        """How strong a hidden common cause must be to explain all of a linear effect away.
+
+        It is a share of variance between 0 and 1 (Cinelli and Hazlett 2020): a hidden variable that
+        explains less than this share of what is left of both cause and effect cannot reduce the
+        estimate to zero. Its sampling error is not included: see `interval`. Not a number if the
+        effect is not identified, is zero by the graph, or is not a regression coefficient.
+        """
+        if not self.identified or self.zero is not None:
+            return nan
+        share = self.alternatives[0].partial_correlation ** 2
+        if not share < 1.0:
+            return share
+        f = share / (1.0 - share)
+        return 0.5 * (sqrt(f * f + 4.0 * f) - f)
+
+    def e_value(self, level: float | None = None) -> float:
+        """Return how strong a hidden common cause must be to explain a change of probability away.
+
+        It is a ratio of at least 1 (VanderWeele and Ding 2017): a hidden variable that is related
+        to both cause and effect by risk ratios below it cannot reduce the effect to zero. Not a
+        number if the effect is not identified, or is not a change of a probability.
+
+        Parameters
+        ----------
+        level
+            By default, for the estimate. Otherwise for the limit of the confidence interval with
+            this coverage that is closer to zero; 1 if the interval contains zero.
+        """
+        averages = self.alternatives[0].averages if self.identified else None
+        if averages is None or self.comparison.outcome is None:
+            return nan
+        change = self.value
+        if level is not None:
+            low, high = self.interval(level)
+            change = 0.0 if low <= 0.0 <= high else min(low, high, key=abs)
+        before = min(max(averages[0], 1e-12), 1.0)
+        ratio = max(before + change, 1e-12) / before
+        ratio = max(ratio, 1.0 / ratio)
+        return ratio + sqrt(ratio * (ratio - 1.0))
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval by the t distribution, given the equivalence class.
 
@@ -174,7 +243,10 @@ class EffectEstimate:
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 
     def __str__(self) -> str:
-        pair = f"{self.cause} → {self.effect}"
+        change, outcome = self.comparison.change, self.comparison.outcome
+        cause = self.cause if change is None else f"{self.cause} ({change[0]} → {change[1]})"
+        effect = self.effect if outcome is None else f"P({self.effect} = {outcome})"
+        pair = f"{cause} → {effect}"
         if not self.identified:
             return self._unidentified(pair)
         if self.zero is ZeroEffect.KNOWLEDGE:
@@ -223,6 +295,7 @@ def estimate_effect(
     cause: str,
     effect: str,
     adjusted: Adjusted,
+    comparison: Comparison = Comparison(),
 ) -> EffectEstimate:
     """Estimate a total effect for each possible set of parents of the cause (IDA).
 
@@ -240,7 +313,9 @@ def estimate_effect(
     cause, effect
         Names of two variables.
     adjusted
-        Computes an adjusted regression coefficient.
+        Computes an adjusted effect.
+    comparison
+        What it is the difference of.
     """
     if graph.index(cause) == graph.index(effect):
         raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
@@ -253,6 +328,7 @@ def estimate_effect(
             alternatives=(nothing,),
             has_path=False,
             zero=ZeroEffect.KNOWLEDGE,
+            comparison=comparison,
         )
     more = outcome_parents(graph, cause, effect, knowledge)
 
@@ -269,19 +345,27 @@ def estimate_effect(
         zero = ZeroEffect.DIRECTION if effect in own.parents else None
         has_path = effect in possible_descendants(graph, cause)
         return EffectEstimate(
-            cause, effect, identified=True, alternatives=(own,), has_path=has_path, zero=zero
+            cause,
+            effect,
+            identified=True,
+            alternatives=(own,),
+            has_path=has_path,
+            zero=zero,
+            comparison=comparison,
         )
     families = list(islice(possible_parents(graph, cause), MAX_PARENT_SETS + 1))
     computed = len(families) <= MAX_PARENT_SETS
     alternatives = tuple(estimate(own) for own in families) if computed else ()
-    return EffectEstimate(cause, effect, identified=False, alternatives=alternatives)
+    return EffectEstimate(
+        cause, effect, identified=False, alternatives=alternatives, comparison=comparison
+    )
 
 
 @lru_cache(maxsize=256)
 def _quantile(level: float, degrees: float) -> float:
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    return float(t.ppf(0.5 + level / 2, degrees))
+    return float(stdtrit(degrees, 0.5 + level / 2))
 
 
 def distinct_values(values: list[float]) -> tuple[float, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isnan
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from isthmus import hooks
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.models import DiscreteNetwork, GPNetwork, Network
+from isthmus.models import DiscreteNetwork, GPNetwork, Level, Network
 from isthmus.options import check_pseudo_count
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.directions import Directions, Edges, split_directions
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import Adjusted, EffectEstimate, estimate_effect
+from isthmus.results.effects import Adjusted, Comparison, EffectEstimate, estimate_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.status import Sense, Status
@@ -51,13 +52,15 @@ class StatisticsKept(Protocol):
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
 
-    def adjusted_effects(self) -> Adjusted:
-        """Return a function that computes adjusted regression coefficients.
+    def adjusted_effects(
+        self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
+    ) -> tuple[Adjusted, Comparison]:
+        """Return a function that computes adjusted effects, and what they compare.
 
         Raises
         ------
         MismatchError
-            If effects are not coefficients: some variables are discrete, or the model is nonlinear.
+            If there is no such effect: the model is nonlinear, or rows are needed and not there.
         """
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
@@ -189,14 +192,26 @@ class Solution:
         again = "Learn again from the data with score=GP(), or call isthmus.fitting.fit_gp."
         return self._require_statistics(again).fit_gp(self.dag)
 
-    def effect(self, cause: str, effect: str) -> EffectEstimate:
-        """Estimate the total effect of one continuous variable on another, by adjustment.
+    def effect(
+        self,
+        cause: str,
+        effect: str,
+        *,
+        change: Sequence[Level] | None = None,
+        outcome: Level | None = None,
+    ) -> EffectEstimate:
+        """Estimate the total effect of one variable on another, by adjustment.
 
         It is the effect of an intervention if the graph is causal and no common cause is missing
-        from it. The regression adjusts for the parents of the cause and for other parents of the
+        from it. The estimate adjusts for the parents of the cause and for other parents of the
         effect. If some edges at the cause can point either way, and this matters for the effect,
-        the answer is the range over all possible sets of parents. For discrete variables, use
-        ``network.query(..., do=...)``.
+        the answer is the range over all possible sets of parents.
+
+        The effect of a continuous cause is that of one unit, a regression coefficient. The effect
+        of a discrete cause is the difference between the averages of the effect if all rows had the
+        second and the first of two levels: a difference of means, or of the probabilities of a
+        level. It is estimated by standardisation (augmented inverse probability weighting) from
+        complete rows in memory.
 
         The standard error is valid for noise of any variance (HC2, with the degrees of freedom of
         Bell and McCaffrey) if the graph was learned from a complete table in memory. From a
@@ -207,16 +222,25 @@ class Solution:
         ----------
         cause, effect
             Names of two variables.
+        change
+            Two levels of a discrete cause, from and to; its two levels by default.
+        outcome
+            The level of a discrete effect whose probability is asked for; of two levels, the second
+            one by default.
 
         Raises
         ------
         MismatchError
-            If some variables are discrete, or the graph was learned with a nonlinear model.
+            If the graph was learned with a nonlinear model, the cause is continuous and the effect
+            discrete, or rows are needed and not in memory.
         """
         graph = self.cpdag if self.equivalent else PDAG(self.dag.nodes, self.dag.edges)
         again = "Learn again from the data: isthmus.learn(data).effect(cause, effect)."
-        adjusted = self._require_statistics(again).adjusted_effects()
-        return estimate_effect(graph, self.knowledge, cause, effect, adjusted)
+        for name in (cause, effect):
+            self.dag.index(name)  # raises for a name that is not a node
+        kept = self._require_statistics(again)
+        adjusted, comparison = kept.adjusted_effects(cause, effect, change, outcome)
+        return estimate_effect(graph, self.knowledge, cause, effect, adjusted, comparison)
 
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it.
@@ -261,7 +285,8 @@ class Solution:
             Whether to include the statistics that `fit`, `strengths` and `effect` need: moments, or
             the tables of each variable with its parents. They are exact sums over the rows, which
             tell more about single rows than a graph does: include them only in files that stay
-            with the data. Rows of a mixed table are never saved, nor are statistics of several
+            with the data. Rows of a mixed table are never saved, but its fitted parameters are, so
+            that the file can be queried. Not saved are statistics of several
             regimes (`Interventions`) and of incomplete categories (`AvailableCases`,
             `StructuralEM`).
         """
