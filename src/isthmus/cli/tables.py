@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import json
+import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import isthmus as ist
 from isthmus.cli.output import name_table
 from isthmus.cli.parsing import at_least, one_of
 from isthmus.cli.strategies import StrategyOption, missing_from, missing_names
-from isthmus.errors import SchemaError
+from isthmus.errors import FormatError, SchemaError
 from isthmus.sources.tables.read_table import ENDINGS, TableFile, open_table
 from isthmus.sources.tables.text_files import TextFormat
 
@@ -88,6 +91,12 @@ def add_table_options(
 def add_knowledge_options(command: argparse.ArgumentParser) -> None:
     """Add options for background knowledge."""
     group = command.add_argument_group("background knowledge")
+    group.add_argument(
+        "--knowledge",
+        metavar="FILE",
+        help="TOML or JSON file with required, forbidden, tiers, roots and probabilities, as in "
+        "Python; the options below are added to it",
+    )
     for name, meaning in (("required", "must"), ("forbidden", "must not")):
         group.add_argument(
             f"--{name}",
@@ -141,9 +150,29 @@ def kinds_of(options: argparse.Namespace) -> dict[str, Any] | None:
 
 def knowledge_of(options: argparse.Namespace) -> ist.Knowledge | None:
     """Return the background knowledge of the options, or None."""
+    written = {} if options.knowledge is None else _read_knowledge(Path(options.knowledge))
     knowledge = ist.Knowledge(
-        required=[(a, b) for a, b in options.required],
-        forbidden=[(a, b) for a, b in options.forbidden],
-        tiers=options.tier,
+        required=[*written.get("required", ()), *((a, b) for a, b in options.required)],
+        forbidden=[*written.get("forbidden", ()), *((a, b) for a, b in options.forbidden)],
+        tiers=[*written.get("tiers", ()), *options.tier],
+        roots=written.get("roots", ()),
+        probabilities=written.get("probabilities", ()),
     )
     return None if knowledge == ist.Knowledge() else knowledge
+
+
+def _read_knowledge(path: Path) -> dict[str, Any]:
+    """Read background knowledge from a file."""
+    with path.open("rb") as stream:
+        try:
+            content = json.load(stream) if path.suffix == ".json" else tomllib.load(stream)
+        except ValueError as error:
+            raise FormatError(f"{path} is neither TOML nor, as .json, JSON: {error}") from None
+    keys = ("required", "forbidden", "tiers", "roots", "probabilities")
+    unknown = [key for key in content if key not in keys] if isinstance(content, dict) else [path]
+    if unknown:
+        raise FormatError(
+            f"{path} has {unknown[0]!r}, and knowledge consists of {', '.join(keys)}. Write, for "
+            'instance, forbidden = [["cancer", "smoking"]].'
+        )
+    return dict(content)

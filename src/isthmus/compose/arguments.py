@@ -126,6 +126,15 @@ def check_knowledge(knowledge: object) -> Knowledge:
     )
 
 
+def refuse_probabilities(knowledge: Knowledge, what: str) -> None:
+    """Refuse prior probabilities of edges where there is no local score to add them to."""
+    if knowledge.probabilities:
+        raise MismatchError(
+            f"Prior probabilities of edges are added to a local score, and {what} has none. Leave "
+            "them out of the knowledge."
+        )
+
+
 def check_dag(dag: object) -> DAG:
     """Return ``dag`` if it is a DAG; otherwise say how to make one."""
     if isinstance(dag, DAG):

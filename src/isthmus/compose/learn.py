@@ -19,6 +19,7 @@ from isthmus.compose.arguments import (
     check_seed,
     check_time_limit,
     check_transform,
+    refuse_probabilities,
 )
 from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
@@ -155,6 +156,7 @@ def learn(
     )
     if joint is not None:
         check_transform(transform, data)
+        refuse_probabilities(check_knowledge(knowledge), repr(joint.search))
         result, status = _drive(joint.begin(seed), joint.search, time_limit, progress)
         return joint.solution(result, status, knowledge, seed)
     problem = prepare(
@@ -307,6 +309,7 @@ def solve(
             "parent_sets(data), or learn from data with learn(data)."
         )
     search = AStar() if search is None else check_search(search)
+    refuse_probabilities(check_knowledge(knowledge), "a table of scored parent sets")
     bound = check_knowledge(knowledge).bind(table.nodes)
     require_capability(table, table.capabilities, search.accepts, search)
     run = search.begin(table, bound, np.random.default_rng(seed))

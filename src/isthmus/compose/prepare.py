@@ -33,6 +33,7 @@ from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Objective
 from isthmus.results import Reading
 from isthmus.results.column_maps import ColumnMap
+from isthmus.scores.edge_prior import EdgePrior
 from isthmus.scores.on_request import on_request
 from isthmus.searches import PAGSearch
 from isthmus.searches.base import Accepts
@@ -209,7 +210,8 @@ def prepare(
     variables = schema if dag is None else schema.subset(dag.nodes)
     fixed = data if isinstance(data, (Source, Statistic)) else None
     _require_kind(chosen, variables, accepts, fixed)
-    chosen = source.adapt(chosen)
+    chosen = _with_prior(source.adapt(chosen), known, source)
+    requests = requests and not known.probabilities
     timed, in_memory = source.timed, source.in_memory
     source = _with_features(source, chosen)
     by_column = _by_column(source, chosen, accepts, dag)
@@ -330,6 +332,21 @@ def refuse_left_to_scores(source: Source, instead: str) -> None:
             f"{source.missing!r} leaves missing values to a score, and there is none here. Use "
             f"DropRows() or MissingAsLevel(), {instead}."
         )
+
+
+def _with_prior(score: AnyScore, knowledge: Knowledge, source: Source) -> AnyScore:
+    """Add prior probabilities of edges to a local score."""
+    if not knowledge.probabilities or isinstance(score, EdgePrior):
+        return score
+    completes = source.missing is not None and source.missing.completes and source.has_missing
+    if LOCAL_SCORES not in score.gives or completes:
+        what = repr(source.missing) if completes else repr(score)
+        raise MismatchError(
+            f"Prior probabilities of edges are added to a local score, and {what} has none here. "
+            "Leave the probabilities out of the knowledge, or use a score such as BDeu() or "
+            "GaussianBIC() and another strategy than StructuralEM()."
+        )
+    return EdgePrior(score, tuple(knowledge.probabilities))
 
 
 def _with_features(source: Source, score: AnyScore) -> Source:

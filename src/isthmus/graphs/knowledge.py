@@ -114,7 +114,7 @@ class _IndexedRules:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Background knowledge about the edges: constraints that every learned graph satisfies.
+    """Background knowledge: constraints that every learned graph satisfies, and prior beliefs.
 
     Parameters
     ----------
@@ -128,6 +128,10 @@ class Knowledge:
         tier to an earlier one. To exclude such paths, put every node into a tier.
     roots
         Nodes that have no parents.
+    probabilities
+        Triples ``(a, b, probability)``: prior probability of an edge between two variables, in
+        either direction. The log-odds are added to a local score, so the data can overrule them;
+        0.5 changes nothing. Directions stay a matter of the other constraints and of the data.
 
     Examples
     --------
@@ -141,6 +145,7 @@ class Knowledge:
     forbidden: Sequence[tuple[str, str]] = ()
     tiers: Sequence[Sequence[str]] = ()
     roots: Sequence[str] = ()
+    probabilities: Sequence[tuple[str, str, float]] = ()
     _tier: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -149,6 +154,7 @@ class Knowledge:
         put(self, "forbidden", _pairs(self.forbidden, "forbidden"))
         put(self, "tiers", tuple(_names(tier, "A tier") for tier in _tiers(self.tiers)))
         put(self, "roots", _names(self.roots, "roots"))
+        put(self, "probabilities", _probabilities(self.probabilities))
         put(self, "_tier", {name: i for i, tier in enumerate(self.tiers) for name in tier})
 
     def bind(self, nodes: Sequence[str]) -> BoundKnowledge:
@@ -205,6 +211,7 @@ class Knowledge:
             forbidden=[edge for edge in self.forbidden if not set(edge) & set(names)],
             tiers=[[name for name in tier if name not in names] for tier in self.tiers],
             roots=[name for name in self.roots if name not in names],
+            probabilities=[p for p in self.probabilities if not set(p[:2]) & set(names)],
         )
 
     def permits(self, a: str, b: str) -> bool:
@@ -290,6 +297,7 @@ class Knowledge:
         existing = set(nodes)
         used = [name for pair in (*self.required, *self.forbidden) for name in pair]
         used += [name for tier in self.tiers for name in tier] + list(self.roots)
+        used += [name for a, b, _ in self.probabilities for name in (a, b)]
         unknown = list(dict.fromkeys(name for name in used if name not in existing))
         if unknown:
             raise KnowledgeError(
@@ -348,6 +356,21 @@ def _pairs(pairs: Iterable[tuple[str, str]], what: str) -> tuple[tuple[str, str]
         return tuple(dict.fromkeys(edges))
     except GraphError as error:
         raise KnowledgeError(f"In {what}: {error}") from None
+
+
+def _probabilities(given: Iterable[tuple[str, str, float]]) -> tuple[tuple[str, str, float], ...]:
+    wrong = KnowledgeError(
+        "probabilities must be a list of two different names and a number between 0 and 1, each "
+        f"pair once, such as [('smoking', 'cancer', 0.9)]; {given!r} was given."
+    )
+    try:
+        triples = [(a, b, float(p)) for a, b, p in given]
+        pairs = {frozenset(check_strings((a, b))) for a, b, _ in triples}
+    except (TypeError, ValueError, GraphError):
+        raise wrong from None
+    if len(pairs) < len(triples) or any(a == b or not 0.0 < p < 1.0 for a, b, p in triples):
+        raise wrong
+    return tuple(triples)
 
 
 def _tiers(tiers: Iterable[Iterable[str]]) -> list[Iterable[str]]:

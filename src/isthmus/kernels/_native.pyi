@@ -70,6 +70,9 @@ class ForeignScore(LocalScore):
 class PenalisedScore(LocalScore):
     def __init__(self, inner: LocalScore, prices: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: float = 1.0) -> None: ...
 
+class PriorScore(LocalScore):
+    def __init__(self, inner: LocalScore, weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class ChildScores(LocalScore):
     def __init__(self, scores: tuple[LocalScore, ...]) -> None: ...
 

@@ -26,6 +26,7 @@ GaussianScore = _native.GaussianScore
 IncompleteScore = _native.IncompleteScore
 LocalScore = _native.LocalScore
 PenalisedScore = _native.PenalisedScore
+PriorScore = _native.PriorScore
 PythonScore = _native.PythonScore
 ScoreFailed = _native.ScoreFailed
 
@@ -181,6 +182,11 @@ def penalised_score(score: LocalScore, prices: Floats, factor: float = 1.0) -> L
     return PenalisedScore(score, np.ascontiguousarray(prices, np.float64), factor)
 
 
+def prior_score(score: LocalScore, weights: Floats) -> LocalScore:
+    """Add ``weights[child, parent]`` for each parent."""
+    return PriorScore(score, np.ascontiguousarray(weights, np.float64).ravel())
+
+
 def python_score(
     size: int, function: Callable[[int, tuple[int, ...]], float | EllipsisType]
 ) -> LocalScore:
@@ -271,6 +277,7 @@ __all__ = [
     "incomplete_score",
     "local",
     "penalised_score",
+    "prior_score",
     "python_score",
     "row_score",
 ]

@@ -84,6 +84,7 @@ def _knowledge(knowledge: Knowledge) -> dict[str, Any]:
         "forbidden": knowledge.forbidden,
         "tiers": knowledge.tiers,
         "roots": knowledge.roots,
+        "probabilities": knowledge.probabilities,
     }
 
 
@@ -148,5 +149,6 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             forbidden=[(a, b) for a, b in given["forbidden"]],
             tiers=given["tiers"],
             roots=given["roots"],
+            probabilities=[(a, b, p) for a, b, p in given.get("probabilities", ())],
         ),
     }

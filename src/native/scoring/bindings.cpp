@@ -4,6 +4,7 @@
 #include "scoring/gaussian_block_score.hpp"
 #include "scoring/gaussian_score.hpp"
 #include "scoring/penalised_score.hpp"
+#include "scoring/prior_score.hpp"
 #include "scoring/python_score.hpp"
 
 namespace isthmus {
@@ -124,6 +125,14 @@ void bind_scoring(nb::module_& m) {
             [](PenalisedScore* self, const LocalScore& inner, const Array<double, 1>& prices,
                double factor) { std::construct_at(self, inner, to_vector(prices), factor); },
             "inner"_a, "prices"_a, "factor"_a = 1.0, nb::keep_alive<1, 2>());
+
+    nb::class_<PriorScore, LocalScore>(m, "PriorScore")
+        .def(
+            "__init__",
+            [](PriorScore* self, const LocalScore& inner, const Array<double, 1>& weights) {
+                std::construct_at(self, inner, to_vector(weights));
+            },
+            "inner"_a, "weights"_a, nb::keep_alive<1, 2>());
 
     nb::class_<ChildScores, LocalScore>(m, "ChildScores")
         .def(

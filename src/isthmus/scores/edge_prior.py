@@ -1,0 +1,68 @@
+"""A local score with prior probabilities of some edges."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from isthmus.kernels.scoring import prior_score
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.scores.base import Score
+from isthmus.statistics import Basis, Kind, Moments, Statistic
+from isthmus.types import Floats
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class EdgePrior(Score[Any, LocalScore]):
+    """A local score plus the log-odds of edges that background knowledge makes (im)probable.
+
+    The prior is the same for both directions, so a score-equivalent score stays one.
+
+    Parameters
+    ----------
+    base
+        The score of the data.
+    probabilities
+        Triples of two variables and the probability of an edge between them.
+    """
+
+    base: Score[Any, Any]
+    probabilities: tuple[tuple[str, str, float], ...]
+    kind: ClassVar[Kind | None] = None
+
+    def __repr__(self) -> str:
+        """Name the score of the data: the prior is part of the knowledge, which results show."""
+        return repr(self.base)
+
+    @property
+    def needs(self) -> type[Statistic]:  # type: ignore[override]
+        """The statistics of the score of the data."""
+        return self.base.needs
+
+    @property
+    def basis(self) -> Basis | None:  # type: ignore[override]
+        """The basis functions of the score of the data."""
+        return self.base.basis
+
+    def posterior(self, moments: Moments) -> tuple[Floats, float, Floats | None] | None:
+        return self.base.posterior(moments)
+
+    def bind(self, statistics: Any) -> LocalScore:
+        inner = LOCAL_SCORES.require(self.base.bind(statistics))
+        position = {name: i for i, name in enumerate(inner.nodes)}
+        weights = np.zeros((len(position), len(position)))
+        for a, b, probability in self.probabilities:
+            if a in position and b in position:
+                odds = math.log(probability) - math.log1p(-probability)
+                weights[position[a], position[b]] = weights[position[b], position[a]] = odds
+        return LocalScore(
+            inner.nodes,
+            prior_score(inner.kernel, weights),
+            equivalent=inner.equivalent,
+            equivalent_given_targets=inner.equivalent_given_targets,
+            cost=inner.seconds,
+        )
