@@ -153,6 +153,10 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("PenalisedScore", {"inner": gaussian(), "prices": floats(D + 1)}),
         *SCORED,
     ],
+    "PriorScore": lambda: [
+        ("PriorScore", {"inner": gaussian(), "weights": floats(D * D)}),
+        *SCORED,
+    ],
     "PythonScore": lambda: [
         ("PythonScore", {"size": D, "function": lambda child, parents: -float(len(parents))}),
         *SCORED,
