@@ -143,7 +143,9 @@ CASES = {
         error="No column of the table can be used.* kinds={'id': 'discrete'}",
     ),
     # dates
-    "dates": Case(add(when=dates()), error="choose a unit with kinds={'when': 'days'}"),
+    "dates": Case(
+        add(when=dates()), error="has dates.*, which.* choose a unit with kinds={'when': 'days'}"
+    ),
     "dates in days": Case(add(when=dates()), read=(("when", DATE),), kinds=(("when", "days"),)),
     "dates of Python": Case(
         add(when=[dt.date(2020, 1, 1 + k % 28) for k in range(N)]), error="{'when': 'days'}"

@@ -93,3 +93,19 @@ def test_refusals() -> None:
         GaussianNetwork(dag, {"a": math.nan, "b": 0}, {"a": {}, "b": {"a": 1}}, {"a": 1, "b": 1})
     with pytest.raises(SchemaError, match="variances lacks"):
         GaussianNetwork(dag, {"a": 0, "b": 0}, {"a": {}, "b": {"a": 1}}, {"a": 1})
+
+
+@pytest.mark.parametrize("unit", ["datetime64[D]", "datetime64[us]", "timedelta64[s]", "object"])
+def test_predictions_refuse_dates_instead_of_reading_them_in_another_unit(unit: str) -> None:
+    when = np.array(["2005-01-01", "2005-01-02"], dtype="datetime64[D]")
+    column = when - np.datetime64("1970-01-01") if unit.startswith("t") else when
+    network = GaussianNetwork(
+        DAG(["day", "level"], [("day", "level")]),
+        {"day": 0.0, "level": 1.0},
+        {"day": {}, "level": {"day": 2.0}},
+        {"day": 1.0, "level": 1.0},
+    )
+    with pytest.raises(SchemaError, match="has dates or durations"):
+        network.predict({"day": column.astype(unit)}, "level")
+    days = (when - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
+    np.testing.assert_allclose(network.predict({"day": days}, "level"), 1 + 2 * days)

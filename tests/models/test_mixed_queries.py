@@ -224,6 +224,8 @@ def test_refusals() -> None:
         SICK.query("fever", evidence={"sick": "maybe"})
     with pytest.raises(DataError, match="must be a number"):
         SICK.query("sick", evidence={"fever": "high"})
+    with pytest.raises(ArgumentError, match="'fever' is continuous and has no levels"):
+        SICK.query("sick", evidence={"fever": {"high": 0.9}})
     with pytest.raises(DataError, match="effective sample size of only"):
         SICK.query("sick", evidence={"alarm": "on"}, simulations=50)
     certain = MixedNetwork(

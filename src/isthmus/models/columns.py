@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from operator import index
 from typing import Any, TypeAlias
 
@@ -82,9 +83,15 @@ def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Code
 
 
 def number_column(name: str, column: object) -> NDArray[np.float64]:
-    """Return a column of numbers, with NaN where there is none; text is refused."""
+    """Return a column of numbers, with NaN where there is none; text and dates are refused."""
     values = np.asarray(column)
     cells = [] if values.dtype.kind in "fiub" else values.ravel().tolist()
+    if values.dtype.kind in "mM" or any(isinstance(cell, (date, timedelta)) for cell in cells):
+        raise SchemaError(
+            f"Column {name!r} has dates or durations, and the network needs numbers. Convert them "
+            "to the unit that was learned, dates from 1970 on. For days: (dates - "
+            "numpy.datetime64('1970-01-01')) / numpy.timedelta64(1, 'D'); a year has 365.2425 days."
+        )
     text = next((cell for cell in cells if isinstance(cell, str)), None)
     if text is not None:
         raise SchemaError(

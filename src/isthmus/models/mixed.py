@@ -227,7 +227,7 @@ class MixedNetwork:
         for name, value in seen.items():
             if name in self.levels and isinstance(value, Mapping):
                 likelihoods[name] = likelihood_of(name, self.levels[name], value)
-            elif name not in self.levels and isinstance(value, tuple):
+            elif name not in self.levels and isinstance(value, tuple | Mapping):
                 errors[name] = measured(name, value)
         exact = {v: value for v, (value, error) in errors.items() if error == 0}
         certain = {v: x for v, x in seen.items() if v not in likelihoods and v not in errors}

@@ -69,6 +69,11 @@ def likelihood_of(name: str, levels: Sequence[Level], given: Mapping[Any, float]
 
 def measured(name: str, given: object) -> tuple[float, float]:
     """Return an observed value and the standard deviation of its error, which may be zero."""
+    if isinstance(given, Mapping):
+        raise ArgumentError(
+            f"{name!r} is continuous and has no levels. Give the measured value, or a pair of it "
+            f"and the standard deviation of its error, such as (1.5, 0.2); got {given!r}."
+        )
     if not isinstance(given, tuple):
         return finite(given, f"The value of {name!r}"), 0.0
     if len(given) != 2:

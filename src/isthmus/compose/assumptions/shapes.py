@@ -198,7 +198,8 @@ def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     note = (
         f"{advice}: some effects are curved. A cubic in {names[sample.columns[cause]]!r} explains "
         f"{share[cause, effect]:.0%} of {names[sample.columns[effect]]!r} beyond linear effects, "
-        f"and {count} of {p} columns have such curves. Linear scores miss or misdirect these edges."
+        f"and {count} of {p} columns {'has' if count == 1 else 'have'} such curves. "
+        "Linear scores miss or misdirect these edges."
     )
     return (note,)
 

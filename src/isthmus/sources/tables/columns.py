@@ -313,11 +313,11 @@ def _column_of_objects(name: str, values: Values) -> TableColumn:
                 values.astype("timedelta64[us]" if is_duration else "datetime64[us]")
             )
         except (TypeError, ValueError):
-            raise refused_type(name, names, temporal=True) from None
+            raise refused_type(name, names, temporal=True, cells=True) from None
         return TableColumn(name, CellType.TEMPORAL, seconds, None, None, names)
     if any(issubclass(t, (dt.date, dt.time, dt.timedelta)) for t in types):
         time_of_day = all(issubclass(t, dt.time) for t in types)
-        raise refused_type(name, names, temporal=True, time_of_day=time_of_day)
+        raise refused_type(name, names, temporal=True, time_of_day=time_of_day, cells=True)
     booleans = {t for t in types if issubclass(t, (bool, np.bool_))}
     numbers = {t for t in types if issubclass(t, _NUMBERS)} - booleans
     if booleans and numbers:

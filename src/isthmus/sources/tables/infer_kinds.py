@@ -195,7 +195,7 @@ def _decide_time(name: str, profile: Profile, given: Kind | TimeUnit | None) -> 
             f"in {given}. Leave it out of kinds, or convert it to dates."
         )
     if not isinstance(given, TimeUnit):
-        raise refused_type(name, profile.dtype, temporal=True)
+        raise refused_type(name, _in_words(profile.dtype), temporal=True)
     return ColumnReading(name, ReadAs.DATE, f"{_in_words(profile.dtype)}, in {given} as requested")
 
 

@@ -110,8 +110,8 @@ def refused_type(
         )
     else:
         advice = "Convert it to numbers, text or Booleans, or leave the column out."
-    has = "cells of the type" if cells else "the type"
-    return SchemaError(f"Column {name!r} has {has} {dtype}, which cannot be read. {advice}")
+    has = "cells of the type " if cells else "" if temporal else "the type "
+    return SchemaError(f"Column {name!r} has {has}{dtype}, which cannot be read. {advice}")
 
 
 def check_kinds(
