@@ -222,6 +222,7 @@ def test_the_page_can_be_used_before_the_network_is_drawn(browser: Any, tmp_path
     assert page.evaluate(hidden) == "hidden"
     page.emulate_media(media="print")
     assert page.evaluate(hidden) == "visible"
+    assert page.is_hidden("#toolbar")
     page.emulate_media(media="screen")
     page.fill("#search", "gene_150")
     page.press("#search", "Enter")
