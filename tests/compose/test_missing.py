@@ -356,9 +356,9 @@ def test_statistics_and_parameters_without_a_score(missing: Missing) -> None:
 def test_refusals() -> None:
     table = punched(alarm_like(60), 0.3)
     with pytest.raises(ArgumentError, match=r"'drop'.*missing=DropRows"):
-        ist.learn(table, missing="drop")  # type: ignore[arg-type]
+        ist.learn(table, missing="drop")  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match=r"Write missing=MissingAsLevel\(\)"):
-        ist.learn(table, missing=ist.MissingAsLevel)  # type: ignore[arg-type]
+        ist.learn(table, missing=ist.MissingAsLevel)  # type: ignore[call-overload]
     with pytest.raises(MismatchError, match=r"works with BIC\(\)"):
         ist.learn(table, missing=ist.AvailableCases(), score=ist.BDeu())
     with pytest.raises(SchemaError, match="missing is for"):

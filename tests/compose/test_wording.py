@@ -20,7 +20,7 @@ def test_names_have_the_right_article() -> None:
     with pytest.raises(ArgumentError, match="a BIC was given"):
         ist.learn(table, search=other)
     with pytest.raises(ArgumentError, match="an int was given"):
-        ist.learn(table, knowledge=7)  # type: ignore[arg-type]
+        ist.learn(table, knowledge=7)  # type: ignore[call-overload]
 
 
 def test_one_method_needs_and_several_need() -> None:

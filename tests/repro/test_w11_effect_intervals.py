@@ -130,7 +130,7 @@ def test_a_nonlinear_score_gets_no_linear_effect(score: object) -> None:
     x = rng.normal(size=200)
     search = ist.HillClimb() if isinstance(score, ist.GP) else ist.NotearsAdditive()
     table = {"x": x, "y": x**2 + 0.3 * rng.normal(size=200)}
-    solution = ist.learn(table, score=score, search=search)  # type: ignore[arg-type]
+    solution = ist.learn(table, score=score, search=search)  # type: ignore[call-overload]
     with pytest.raises(MismatchError, match=r"fit_gp\(\)\.curve"):
         solution.effect("x", "y")
 
