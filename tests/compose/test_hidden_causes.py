@@ -99,7 +99,7 @@ def test_a_plan_of_small_tables_is_enough_for_small_sets() -> None:
     table = levels()
     sites = [table[:500], table[500:1100], table[1100:]]
     federation = ist.Federation.simulate(sites, plan=ist.CountPlan.up_to(3))
-    search = ist.BossFCI(max_conditioning=1, search=ist.Boss(max_parents=2))
+    search = ist.BossFCI(max_conditioning=1, dag_search=ist.Boss(max_parents=2))
     assert graph(federation, search) == graph(table, search)
     with pytest.raises(UnplannedError, match="at most 3 variables"):
         ist.learn(federation, search=ist.PC())

@@ -40,7 +40,7 @@ class BossFCI(PAGSearch):
     max_conditioning
         Maximum number of variables that are conditioned on; None for no limit. In the second stage
         there is a limit in any case if there are very many sets, and a note says so.
-    search
+    dag_search
         Search for the DAG. Its score is that of the test, such as ``FisherZ(score=GaussianBIC())``.
         With a fixed number of starts, the graph does not depend on where the data are.
 
@@ -61,12 +61,12 @@ class BossFCI(PAGSearch):
 
     alpha: float = 0.05
     max_conditioning: int | None = None
-    search: Boss = Boss(starts=4)
+    dag_search: Boss = Boss(starts=4)
 
     def __post_init__(self) -> None:
         require_number(self, "alpha", above=0, below=1)
         require_integer(self, "max_conditioning", least=0, optional=True)
-        require_instance(self, "search", Search, "Boss()")
+        require_instance(self, "dag_search", Search, "Boss()")
 
     def begin(
         self, objective: IndependenceTest, knowledge: BoundKnowledge, rng: np.random.Generator
@@ -90,7 +90,7 @@ class _BossFCIRun(Run[PAGResult]):
         # A hidden cause of two variables is an edge of the DAG, also if neither causes the other.
         neither = knowledge.forbidden & knowledge.forbidden.T & ~np.eye(len(test.nodes), dtype=bool)
         possible = BoundKnowledge(knowledge.required, knowledge.forbidden & ~neither)
-        self._dag = options.search.begin(test.local_score(), possible, rng)
+        self._dag = options.dag_search.begin(test.local_score(), possible, rng)
         self._tests: FCIRun | None = None
         self._work = self._iterate()
 
