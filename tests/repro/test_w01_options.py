@@ -54,6 +54,7 @@ VALUE_NAMES = {
     "DryRun",
     "LinearModel",
     "SearchResult",
+    "PAGResult",
     "SecretDetails",
     "SeriesSimulation",
     "Simulation",
