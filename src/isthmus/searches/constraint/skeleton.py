@@ -20,7 +20,7 @@ from isthmus.types import Work
 
 MOST_SETS = 1000
 """Sets of one size that are tried among the possible separators of the second stage. With more of
-them, chance removes more true edges than false ones; see ``benchmarks/results/hidden-causes.md``.
+them, chance removes more true edges than false ones; see ``benchmarks/results/hidden-choices.md``.
 Sets of neighbours are always tried."""
 
 Pair = tuple[int, int]
