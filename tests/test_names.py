@@ -50,7 +50,6 @@ CONCEPTS: dict[str, tuple[set[str], str]] = {
 
 OTHERWISE = {
     ("ADMM", "penalty"): "a federation has no criterion that chooses it",
-    ("BossFCI", "search"): "its options are those of Boss, and no other search fits",
 }
 
 
