@@ -12,7 +12,7 @@ from scipy.stats import binom
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, SchemaError
 from isthmus.fitting.standardised_effect import standardised_effect
-from isthmus.results import Comparison, EffectEstimate, PossibleEffect
+from isthmus.results import EffectComparison, EffectEstimate, PossibleEffect
 from isthmus.statistics import Kind, Schema, Variable
 
 TIERS = ist.Knowledge(tiers=[["z"], ["x"], ["y"]])
@@ -120,7 +120,7 @@ def test_which_levels_are_compared() -> None:
     with pytest.raises(ArgumentError, match=r"has 3 levels.*change=\('a', 'c'\)"):
         solution.effect("z", "y")
     estimate = solution.effect("z", "y", change=("a", "c"))
-    assert estimate.comparison == Comparison(("a", "c"), 1)
+    assert estimate.comparison == EffectComparison(("a", "c"), 1)
     with pytest.raises(SchemaError, match="not one of the levels of 'z'"):
         solution.effect("z", "y", change=("a", "d"))
     with pytest.raises(ArgumentError, match="two different levels"):
@@ -158,15 +158,24 @@ def test_slopes_adjusted_for_categories() -> None:
 
 def test_how_strong_a_hidden_cause_must_be() -> None:
     # The first example of VanderWeele and Ding (2017): a risk ratio of 3.9 has the E-value 7.26.
+    levels = EffectComparison(("n", "y"), "y")
     risks = PossibleEffect((), (), 0.29, 0.02, 100, averages=(0.1, 0.39))
     estimate = EffectEstimate(
-        "a", "b", identified=True, alternatives=(risks,), comparison=Comparison(("n", "y"), "y")
+        "a",
+        "b",
+        identified=True,
+        alternatives=(risks,),
+        comparison=levels,
     )
     assert estimate.e_value() == pytest.approx(7.26, abs=0.005)
     assert 1.0 < estimate.e_value(0.95) < 7.26
     nothing = PossibleEffect((), (), 0.02, 0.02, 100, averages=(0.1, 0.12))
     assert EffectEstimate(
-        "a", "b", identified=True, alternatives=(nothing,), comparison=Comparison(("n", "y"), "y")
+        "a",
+        "b",
+        identified=True,
+        alternatives=(nothing,),
+        comparison=levels,
     ).e_value(0.95) == pytest.approx(1.0)
     # A hidden variable with this partial R² with both makes the estimate zero: omitted variables.
     rng = np.random.default_rng(0)

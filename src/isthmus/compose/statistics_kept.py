@@ -36,7 +36,7 @@ from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.plurals import counted
 from isthmus.results import Solution
 from isthmus.results.column_maps import ColumnMap
-from isthmus.results.effects import Adjusted, Comparison
+from isthmus.results.effects import Adjusted, EffectComparison
 from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
     CountPlan,
@@ -211,7 +211,7 @@ class LearnedStatistics:
 
     def adjusted_effects(
         self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
-    ) -> tuple[Adjusted, Comparison]:
+    ) -> tuple[Adjusted, EffectComparison]:
         """Return a function that computes adjusted effects, and what they compare."""
         schema = self.statistics.schema
         if self.fit_caveat is not None:
@@ -234,7 +234,7 @@ class LearnedStatistics:
             rows = source.selected
         return partial(adjusted_effect, moments.without_features(), rows=rows), comparison
 
-    def _from_rows(self, cause: str, effect: str, comparison: Comparison) -> Adjusted:
+    def _from_rows(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:
         """Return a function that adjusts for discrete variables, too."""
         schema, source = self.statistics.schema.without_features(), self.source
         query = f"ompare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two values."
@@ -287,7 +287,7 @@ class LearnedStatistics:
 
 def compared(
     schema: Schema, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
-) -> Comparison:
+) -> EffectComparison:
     """Return which levels an effect compares; raise if they must be named, or do not exist."""
     levels, others = schema[cause].levels, schema[effect].levels
     if not levels and change is not None:
@@ -315,7 +315,7 @@ def compared(
     if outcome is not None and outcome not in others:
         raise SchemaError(f"{outcome!r} is not one of the levels of {effect!r}: {others!r}.")
     event = others[1] if others and outcome is None else outcome
-    return Comparison((pair[0], pair[1]) if levels else None, event)
+    return EffectComparison((pair[0], pair[1]) if levels else None, event)
 
 
 def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:

@@ -30,7 +30,7 @@ _CLOSEST = 0.01
 
 
 @final
-class Columns(NamedTuple):
+class _Variables(NamedTuple):
     """The variables of an effect: values or codes, and the number of levels (0: continuous)."""
 
     cause: NDArray[np.intp]
@@ -72,7 +72,7 @@ def standardised_effect(
     )
     own = rows[:, 0].astype(np.intp)
     values = rows[:, 1] if outcome is None else (rows[:, 1] == outcome).astype(np.float64)
-    data = Columns(own, sizes[0], values, rows[:, 2:], sizes[2:])
+    data = _Variables(own, sizes[0], values, rows[:, 2:], sizes[2:])
     needed = 3 + sum(max(size - 1, 1) for size in data.sizes)
     for code in change:
         number = int((own == code).sum())
@@ -93,7 +93,7 @@ def standardised_effect(
     return _regressed(data, change, binary=outcome is not None)
 
 
-def _strata(data: Columns, change: tuple[int, int]) -> NDArray[np.intp] | None:
+def _strata(data: _Variables, change: tuple[int, int]) -> NDArray[np.intp] | None:
     """Return the combination of discrete variables of each row, if all have enough rows."""
     place = np.zeros(len(data.cause), np.intp)
     for j in (j for j, size in enumerate(data.sizes) if size):
@@ -107,7 +107,7 @@ def _strata(data: Columns, change: tuple[int, int]) -> NDArray[np.intp] | None:
 
 
 def _stratified(
-    data: Columns, change: tuple[int, int], place: NDArray[np.intp], *, binary: bool
+    data: _Variables, change: tuple[int, int], place: NDArray[np.intp], *, binary: bool
 ) -> Estimate:
     """Average the differences of means within combinations, weighted by their numbers of rows."""
     n, cells = len(place), int(place.max()) + 1
@@ -141,7 +141,7 @@ def _stratified(
     return value, float(np.sqrt(spread)), freedom, True, averages, np.nan
 
 
-def _regressed(data: Columns, change: tuple[int, int], *, binary: bool) -> Estimate:
+def _regressed(data: _Variables, change: tuple[int, int], *, binary: bool) -> Estimate:
     """Standardise regressions of the outcome, one per level, with weighted residuals."""
     n, everyone = len(data.cause), np.ones(len(data.cause), np.bool_)
     chances = _shares(data.cause, data.levels, data, everyone)
@@ -169,7 +169,7 @@ def _regressed(data: Columns, change: tuple[int, int], *, binary: bool) -> Estim
     return value, error, max(min(freedom), 1.0), True, (averages[0], averages[1]), np.nan
 
 
-def _shares(own: NDArray[np.intp], levels: int, data: Columns, rows: Bools) -> Floats:
+def _shares(own: NDArray[np.intp], levels: int, data: _Variables, rows: Bools) -> Floats:
     """Fit a logistic regression to some rows, and return the probabilities of all rows."""
     discrete = [j for j, size in enumerate(data.sizes) if size]
     numbers = [j for j, size in enumerate(data.sizes) if not size]
@@ -189,7 +189,7 @@ def _shares(own: NDArray[np.intp], levels: int, data: Columns, rows: Bools) -> F
     return shares
 
 
-def _linear(data: Columns, rows: Bools) -> Floats:
+def _linear(data: _Variables, rows: Bools) -> Floats:
     """Fit linear regressions to some rows, and return the expected values of all rows.
 
     If the first variable is the only discrete one, each of its levels with enough rows has a

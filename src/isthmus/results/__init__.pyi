@@ -20,7 +20,7 @@ from isthmus.results.details import (
 from isthmus.results.directions import Directions
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
-from isthmus.results.effects import Comparison, EffectEstimate, PossibleEffect, ZeroEffect
+from isthmus.results.effects import EffectComparison, EffectEstimate, PossibleEffect, ZeroEffect
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
 from isthmus.results.pag_solution import PAGSolution
@@ -35,13 +35,13 @@ __all__ = [
     "ChainAgreement",
     "ChainDetails",
     "ColumnReading",
-    "Comparison",
     "CrossValidation",
     "Directions",
     "Disclosure",
     "DynamicEdge",
     "DynamicNetwork",
     "EdgeDiagnostics",
+    "EffectComparison",
     "EffectEstimate",
     "EffectModel",
     "Ending",

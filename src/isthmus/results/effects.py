@@ -32,7 +32,7 @@ freedom, whether the standard error is robust, and for a discrete cause the two 
 
 @final
 @dataclass(frozen=True)
-class Comparison:
+class EffectComparison:
     """What an effect compares.
 
     Attributes
@@ -134,7 +134,7 @@ class EffectEstimate:
     alternatives: tuple[PossibleEffect, ...]
     has_path: bool = True
     zero: ZeroEffect | None = None
-    comparison: Comparison = Comparison()
+    comparison: EffectComparison = EffectComparison()
 
     @property
     def value(self) -> float:
@@ -295,7 +295,7 @@ def estimate_effect(
     cause: str,
     effect: str,
     adjusted: Adjusted,
-    comparison: Comparison = Comparison(),
+    comparison: EffectComparison = EffectComparison(),
 ) -> EffectEstimate:
     """Estimate a total effect for each possible set of parents of the cause (IDA).
 

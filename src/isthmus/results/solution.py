@@ -20,7 +20,7 @@ from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.directions import Directions, Edges, split_directions
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import Adjusted, Comparison, EffectEstimate, estimate_effect
+from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate, estimate_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.status import Sense, Status
@@ -54,7 +54,7 @@ class StatisticsKept(Protocol):
 
     def adjusted_effects(
         self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
-    ) -> tuple[Adjusted, Comparison]:
+    ) -> tuple[Adjusted, EffectComparison]:
         """Return a function that computes adjusted effects, and what they compare.
 
         Raises
