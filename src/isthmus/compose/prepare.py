@@ -38,6 +38,7 @@ from isthmus.scores.on_request import on_request
 from isthmus.searches import PAGSearch
 from isthmus.searches.base import Accepts
 from isthmus.sources import (
+    FixedBins,
     Missing,
     Source,
     TimeUnit,
@@ -187,6 +188,8 @@ def prepare(
     if step is not None:
         data, kinds, maps = transformed(data, step, kinds=kinds, integers=integers)
     source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+    if step is not None and not isinstance(step, FixedBins):
+        source.record(f"quantiles of {len(maps)} columns", sum(len(m.at) for m in maps.values()))
     if search is not None:
         refuse_joint_search(search, source)
     if time_limit is not None:

@@ -194,6 +194,10 @@ class Source(ABC):
         del accepts
         return None
 
+    def record(self, what: str, size: int) -> None:
+        """Record numbers that left the data before this source was made; by default none do."""
+        del what, size
+
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of a result should know about the statistics; nothing by default."""
         return ()

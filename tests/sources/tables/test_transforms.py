@@ -27,11 +27,11 @@ def table(n: int = 200, seed: int = 0) -> dict[str, Any]:
 
 def test_scores_belong_to_ranks() -> None:
     norm = pytest.importorskip("scipy.stats").norm
-    x = np.random.default_rng(0).standard_cauchy(5000)
+    x = np.random.default_rng(0).standard_cauchy(2000)
     made = transformed({"x": x}, ist.NormalScores()).table["x"]
     ranks = norm.ppf((x.argsort().argsort() + 0.5) / len(x))
     inside = np.abs(ranks) < 1.9  # beyond, knots are far apart for these tails
-    assert np.abs(made - ranks)[inside].max() < 0.06
+    assert np.abs(made - ranks)[inside].max() < 0.1
     assert np.abs(made).max() == pytest.approx(norm.ppf(1 - 0.5 / 64))
     assert np.corrcoef(made, ranks)[0, 1] > 0.998
 
@@ -91,6 +91,7 @@ def test_engines_give_what_memory_gives(step: Transform, engine: str) -> None:
     one, other = (ist.learn(t, transform=step, missing=missing) for t in (table(), data))
     assert other.score == pytest.approx(one.score, abs=1e-6)
     assert other.reading["x"].reason == one.reading["x"].reason
+    assert ("quantiles" in str(other.disclosure)) != isinstance(step, ist.FixedBins)
 
 
 def test_quantiles_cut_into_equal_parts() -> None:

@@ -531,6 +531,10 @@ class Lazy(Source):
     def disclosure(self) -> Disclosure:
         return Disclosure(tuple(self._releases))
 
+    def record(self, what: str, size: int) -> None:
+        """Record numbers that the engine sent before this source was made."""
+        self._release(what, size)
+
     def _release(self, what: str, size: int) -> None:
         self._releases.append(Release(self._engine.site, what, "plain", size))
 

@@ -362,18 +362,37 @@ def _in_engine(
     present = {name: _present(nw.col(name), cell_type_of(name, types[name])) for name in chosen}
 
     def quantiles(shares: Sequence[float]) -> Mapping[str, Floats]:
+        if frame.implementation.is_duckdb():
+            return _quantiles_of_duckdb(frame.to_native(), chosen, shares)
+        if frame.implementation.is_polars():  # it would sort the column for each quantile
+            columns = ((n, frame.select(column).collect()) for n, column in present.items())
+            values = ((n, table.get_column(table.columns[0])) for n, table in columns)
+            return {n: np.quantile(x.drop_nulls().to_numpy(), shares) for n, x in values}
         asked = [
             column.quantile(share, interpolation="linear").alias(f"q{i}_{k}")
             for i, column in enumerate(present.values())
             for k, share in enumerate(shares)
         ]
         told = frame.select(*asked).collect()
-        values = [float(told.get_column(name).to_list()[0]) for name in told.columns]
-        return dict(zip(present, np.array(values).reshape(len(present), -1), strict=True))
+        numbers = [float(told.get_column(name).to_list()[0]) for name in told.columns]
+        return dict(zip(present, np.array(numbers).reshape(len(present), -1), strict=True))
 
     maps = transform.maps(quantiles, None) if isinstance(transform, Transform) else transform
     wanted = [_expression(present[name], own).alias(name) for name, own in maps.items()]
     return frame.with_columns(*wanted).to_native(), maps
+
+
+def _quantiles_of_duckdb(
+    relation: Any, names: Sequence[str], shares: Sequence[float]
+) -> dict[str, Floats]:
+    """All quantiles of a column from one sort."""
+    quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+    asked = ", ".join(
+        f"quantile_cont(CASE WHEN NOT isnan({c}::DOUBLE) THEN {c}::DOUBLE END, {list(shares)})"
+        for c in quoted
+    )
+    told = relation.aggregate(asked).fetchall()[0]
+    return {name: np.array(own, dtype=np.float64) for name, own in zip(names, told, strict=True)}
 
 
 def _present(column: nw.Expr, cells: CellType) -> nw.Expr:
