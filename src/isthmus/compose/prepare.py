@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -183,13 +183,9 @@ def prepare(
     begin = time.monotonic()
     integers = None if score is None else score.kind
     keep = () if dag is None else dag.nodes
-    maps: Mapping[str, ColumnMap] = {}
-    step = check_transform(transform, data)
-    if step is not None:
-        data, kinds, maps = transformed(data, step, kinds=kinds, integers=integers)
-    source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
-    if step is not None and not isinstance(step, FixedBins):
-        source.record(f"quantiles of {len(maps)} columns", sum(len(m.at) for m in maps.values()))
+    source, maps = _open(
+        data, transform, kinds=kinds, integers=integers, keep=keep, missing=missing
+    )
     if search is not None:
         refuse_joint_search(search, source)
     if time_limit is not None:
@@ -235,6 +231,27 @@ def prepare(
     nodes = set(objective.nodes)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in nodes})
     return Problem(source, schema, reading, chosen, reason, statistics, objective, known, waited)
+
+
+def _open(
+    data: object,
+    transform: Transform | None,
+    *,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None,
+    integers: Kind | None,
+    keep: Sequence[str],
+    missing: Missing | None,
+) -> tuple[Source, Mapping[str, ColumnMap]]:
+    """Return the source of data, and what a transform did to their numbers."""
+    step = check_transform(transform, data)
+    if step is None:
+        source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+        return source, {}
+    data, kinds, maps = transformed(data, step, kinds=kinds, integers=integers)
+    source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+    if not isinstance(step, FixedBins):
+        source.record(f"quantiles of {len(maps)} columns", sum(len(m.at) for m in maps.values()))
+    return source, maps
 
 
 def _warn_of_minimum(width: int, left: float) -> None:
