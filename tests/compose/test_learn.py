@@ -14,7 +14,7 @@ from tests.searches.slow import linear_data
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError, UnplannedError
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, NormalMixture
 from isthmus.results.status import Ending
 
 Table = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
@@ -50,6 +50,24 @@ def test_mixed_table() -> None:
     assert "2 of 4 columns are discrete" in solution.choice
     # The thresholds are not linear, so an edge from smoker to group is no surprise.
     assert {("smoker", "dose"), ("dose", "group")} <= set(solution.dag.skeleton().edges)
+
+
+def test_answers_of_mixed_networks_do_not_depend_on_the_order_of_columns() -> None:
+    rng = np.random.default_rng(5)
+    month = rng.integers(0, 12, 600)
+    rise = np.cos(month) + rng.normal(scale=0.3, size=600)
+    table = {"rise": rise, "month": np.array([f"m{i}" for i in range(12)])[month]}
+    for names in (["rise", "month"], ["month", "rise"]):
+        solution = ist.learn({name: table[name] for name in names})
+        assert solution.cpdag.undirected
+        assert solution.dag.edges == (("month", "rise"),)
+        network = solution.fit(pseudo_count=0)
+        assert isinstance(network, MixedNetwork)
+        answer = network.query("rise", evidence={"month": "m3"})
+        assert isinstance(answer, NormalMixture)
+        assert answer.mean[0] == pytest.approx(rise[month == 3].mean())
+    backwards = ist.learn(table, knowledge=ist.Knowledge(required=[("rise", "month")]))
+    assert backwards.dag.edges == (("rise", "month"),)
 
 
 def test_discrete_table_fits_and_is_written_as_bif(tmp_path: Path) -> None:

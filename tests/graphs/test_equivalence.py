@@ -184,3 +184,18 @@ def test_random_members_are_members_and_all_of_them_are_drawn() -> None:
     assert {restricted.random_dag(rng) for _ in range(50)} == set(restricted.members())
     with pytest.raises(GraphError, match="no consistent extension"):
         PDAG(tuple("abcd"), [], [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]).random_dag(rng)
+
+
+def test_preferred_members_have_what_is_possible() -> None:
+    for pattern in (
+        DAG(tuple("abcd"), [("a", "b"), ("b", "c"), ("c", "d"), ("b", "d")]).cpdag(),
+        PDAG(tuple("abc"), [("a", "b")], [("b", "c")]),
+    ):
+        members = set(pattern.members())
+        assert {pattern.preferred_dag(member.edges) for member in members} == members
+        for edge in {edge for member in members for edge in member.edges}:
+            found = pattern.preferred_dag([edge, edge[::-1]])  # the first one wins
+            assert edge in found.edges
+            assert found in members
+    fork = DAG(tuple("abc"), [("b", "a"), ("b", "c")]).cpdag()
+    assert fork.preferred_dag([("a", "b"), ("c", "b")]).edges == (("a", "b"), ("b", "c"))

@@ -39,7 +39,7 @@ from isthmus.results.status import Ending
 from isthmus.runs import Progress, Run, drive
 from isthmus.searches import AStar, PAGResult, PAGSearch, SearchResult
 from isthmus.sources import Missing, TimeUnit, Transform
-from isthmus.statistics import Kind, Moments
+from isthmus.statistics import Kind, Moments, Schema
 
 
 @overload
@@ -249,6 +249,8 @@ def learn(
     if objective.equivalent_given_targets is not None:
         # Within the class that the targets leave, the data tell no direction.
         equivalent = objective.equivalent_given_targets
+    if objective.equivalent:
+        dag = _with_levels_first(dag, known, problem.schema)
     return Solution(
         dag=dag,
         score=result.score,
@@ -265,6 +267,21 @@ def learn(
         provenance=provenance,
         identified=identified,
     )
+
+
+def _with_levels_first(dag: DAG, known: Knowledge, schema: Schema) -> DAG:
+    """Return a graph of the same class whose open edges lead from categories to numbers.
+
+    Parameters of a mixed network depend on these directions: a mean for each level and a regression
+    of the levels on a number are different models. The first is the one that moments determine.
+    """
+    levels = {v.name for v in schema.variables if v.kind is Kind.DISCRETE}
+    if not levels or levels >= {*dag.nodes}:
+        return dag
+    cpdag = dag.cpdag(known)
+    ends = (pair for a, b in cpdag.undirected for pair in ((a, b), (b, a)))
+    first = sorted((a, b) for a, b in ends if a in levels and b not in levels)
+    return cpdag.preferred_dag([*first, *dag.edges])
 
 
 def solve(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isthmus.graphs.bits import MaskRows, bits, transpose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
 
@@ -169,17 +169,25 @@ def extensions(graph: Mixed) -> Iterator[list[int]]:
 def random_extension(graph: Mixed, rng: np.random.Generator) -> list[int]:
     """Return the parents of a random DAG that a graph closed under Meek's rules represents.
 
-    Edges are oriented one after the other, in random order and direction, as far as the rules leave
-    a choice. The argument is modified.
+    The order and the directions are random. The argument is modified.
     """
     left = list(graph.undirected())
-    for i in rng.permutation(len(left)).tolist():
-        a, b = left[i]
-        if not graph.neighbours[a] >> b & 1:
-            continue
-        x, y = (a, b) if rng.random() < 0.5 else (b, a)
-        graph.orient(x, y)
-        graph.close(graph.affected(x, y))
+    order = rng.permutation(len(left)).tolist()
+    return preferred_extension(
+        graph, (left[i] if rng.random() < 0.5 else left[i][::-1] for i in order)
+    )
+
+
+def preferred_extension(graph: Mixed, edges: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the parents after orienting edges in turn, as far as the rules leave a choice.
+
+    The graph must be closed under Meek's rules; it is modified. If the edges include all undirected
+    ones, the result is a DAG that the graph represents.
+    """
+    for a, b in edges:
+        if graph.neighbours[a] >> b & 1:
+            graph.orient(a, b)
+            graph.close(graph.affected(a, b))
     return graph.parents
 
 

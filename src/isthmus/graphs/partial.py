@@ -17,6 +17,7 @@ from isthmus.graphs.orientation import (
     Mixed,
     consistent_extension,
     extensions,
+    preferred_extension,
     random_extension,
 )
 from isthmus.graphs.undirected import UndirectedGraph
@@ -162,6 +163,26 @@ class PartialGraph(ABC):
         graph.close()
         for parents in extensions(graph):
             yield DAG.from_masks(self._nodes, parents)
+
+    def preferred_dag(self, edges: Iterable[tuple[str, str]]) -> DAG:
+        """Return the consistent extension that has these edges as far as possible; see `to_dag`.
+
+        The undirected edges among them are directed one after the other, unless those before
+        have determined a direction. The others follow `to_dag`.
+
+        Examples
+        --------
+        >>> import isthmus as ist
+        >>> chain = ist.CPDAG(["a", "b", "c"], undirected=[("a", "b"), ("b", "c")])
+        >>> chain.preferred_dag([("b", "a"), ("c", "b")]).edges
+        (('b', 'a'), ('c', 'b'))
+        """
+        self.to_dag()
+        graph = Mixed(self._parents, self._neighbours)
+        graph.close()
+        wanted = [(self._index[a], self._index[b]) for a, b in edges]
+        parents = preferred_extension(graph, wanted)
+        return type(self).from_masks(self._nodes, parents, graph.neighbours).to_dag()
 
     def random_dag(self, rng: np.random.Generator) -> DAG:
         """Return a random consistent extension; see `to_dag`.
