@@ -145,7 +145,7 @@ class Companies:
         run(
             *("party", "draft", self.home("bank"), self.study, "--title", "Test"),
             *("--purpose", "testing", *parties, "--identifier", "person"),
-            *("--people", "1000", "1000", *draft),
+            *("--people", "2000", "2000", *draft),
         )
         for name in COLUMNS:
             run("party", "policy", self.home(name), self.study)
