@@ -113,6 +113,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "plot",
         "report",
     },
+    "PAGSolution": {"dag", "cpdag", "plot", "to_dict"},
     "EffectEstimate": {"adjustment", "degrees", "robust"},
     "Posterior": {
         "nodes",
