@@ -92,7 +92,7 @@ if HAS_HYPOTHESIS:
     settings.register_profile(
         "house",
         deadline=None,
-        max_examples=100 if "ISTHMUS_LONG" in os.environ else 40,
+        max_examples=100 if "ISTHMUS_LONG" in os.environ else 25,
         derandomize="ISTHMUS_LONG" not in os.environ,
         print_blob=True,
         suppress_health_check=[HealthCheck.too_slow],

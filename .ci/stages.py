@@ -116,10 +116,18 @@ class Room:
     def fresh(self, job: Job, name: str, python: Path, *wanted: str | Path) -> Path:
         """Make an environment that has only these requirements, without a pip of its own."""
         job.run(python, "-m", "venv", "--clear", "--without-pip", self.path / name)
+        self.fetch(job, name, *wanted)
+        return self.environment(name)
+
+    def fetch(self, job: Job, name: str, *wanted: str | Path) -> None:
+        """Install requirements by uv, in a third of the time of pip, or else by pip."""
         made = self.environment(name)
-        pip = (self.environment("full"), "-m", "pip", "--python", made)
-        job.run(*pip, "install", "-q", "--no-compile", *wanted)
-        return made
+        try:
+            job.run(self.tool("uv"), "pip", "install", "-q", "--python", made, *wanted)
+        except FailedError as error:
+            job.say(f"{error}; pip is used instead")
+            pip = (self.environment("full"), "-m", "pip", "--python", made)
+            job.run(*pip, "install", "-q", "--no-compile", *wanted)
 
     def versions(self, job: Job, name: str, *packages: str) -> None:
         """Say which versions of packages an environment has."""
@@ -169,13 +177,13 @@ def install(job: Job, room: Room) -> None:
     if made < newest("pyproject.toml"):
         job.run(room.python, "-m", "venv", "--clear", room.path / "full")
         job.run(*pip, "--upgrade", "pip>=25.1")  # for dependency groups
-        job.run(*pip, "--group", "build")
+        job.run(*pip, "--group", "build", "uv")
         made = 0.0
     compiling = Job("wheel")
     with ThreadPoolExecutor(1) as beside:
         built = beside.submit(wheel, compiling, room)
         if not made:
-            job.run(*pip, "--no-compile", *requirements(), "--group", "dev")
+            room.fetch(job, "full", *requirements(), "--group", "dev")
         built.result()
     job.computed += compiling.computed
     if made < newest("CMakeLists.txt", "src/native"):
@@ -353,8 +361,7 @@ def bare(job: Job, room: Room) -> None:
     """The wheel and its core dependencies, then a test runner, and nothing else."""
     python = room.fresh(job, "bare", room.python, room.wheel())
     job.run(python, "-c", "import isthmus", cwd=room.path)
-    pip = (room.environment("full"), "-m", "pip", "--python", python)
-    job.run(*pip, "install", "-q", "--no-compile", "--group", "bare")
+    room.fetch(job, "bare", "--group", "bare")
     pytest(job, python, "tests/test_house.py", "tests/bare")
 
 
