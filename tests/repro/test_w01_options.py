@@ -64,6 +64,8 @@ REQUIRED: dict[str, dict[str, Any]] = {
     "KnownOrder": {"order": ("a", "b")},
     "L1": {"weight": 0.1},
     "DifferentialPrivacy": {"epsilon": 1.0, "delta": 1e-6},
+    "FixedBins": {"cuts": {"a": [1.0]}},
+    "MDLBins": {"target": "a"},
 }
 """Required options of strategies that cannot be created without arguments."""
 
@@ -74,6 +76,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "as_source": lambda **options: ist.sources.as_source(TABLE, **options).schema(),
     "Frame": lambda **options: ist.Frame(TABLE, **options).schema(),
     "Lazy": lambda **options: ist.Lazy(_lazy_table(), **options).schema(),
+    "transformed": lambda **options: (
+        ist.sources.transformed(TABLE | {"c": TABLE["a"] / 3}, ist.QuantileBins(), **options).maps
+    ),
 }
 """Example calls of public functions and classes with parameters that are enums."""
 
