@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from isthmus.errors import DataError
 from isthmus.sources.tables.columns import TableColumn, column_of_series
 from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
@@ -174,3 +175,13 @@ def count_rows(frame: nw.LazyFrame[Any]) -> int:
 
     total = frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
     return int(total.get_column("rows").to_list()[0])
+
+
+def too_many_rows(names: Sequence[str], most: int, subject: str) -> DataError:
+    """Return an error that says what to do about columns with too many distinct rows."""
+    return DataError(
+        f"{subject} more than {most:,} distinct rows of {len(names)} columns, and no "
+        "more than that are fetched from an engine. Learn with a score of counts, such as BDeu(), "
+        "summarise(table, plan=CountPlan.up_to(3)) for a search with at most two parents, give "
+        "fewer columns, or collect the table."
+    )

@@ -19,7 +19,13 @@ from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.columns import TableColumn
 from isthmus.sources.tables.engines.base import batch_rows, plain_names, sample_codes
 from isthmus.sources.tables.engines.find import engine_of, names_of
-from isthmus.sources.tables.grouping import Grouped, count_distinct, count_rows, group
+from isthmus.sources.tables.grouping import (
+    Grouped,
+    count_distinct,
+    count_rows,
+    group,
+    too_many_rows,
+)
 from isthmus.sources.tables.infer_kinds import (
     Profile,
     decide,
@@ -159,7 +165,7 @@ class Lazy(Source):
         self._releases: list[Release] = []
         self._estimation: LazyEstimation | None = None
         if missing is not None and missing.gives_moments:
-            self._estimation = LazyEstimation(missing, self._release)
+            self._estimation = LazyEstimation(missing, self.record)
 
     def _convert_times(self) -> dict[str, str]:
         """Turn dates with a requested unit into numbers; returns the types they had."""
@@ -257,7 +263,7 @@ class Lazy(Source):
         cells = {self._columns[n]: self._cells[n] for n in names}
         self._frame, remarks = complete_rows(self._frame, cells)
         self._engine = self._engine.of_table(self._frame.to_native())
-        self._release("number of rows, before and after rows were dropped", 2)
+        self.record("number of rows, before and after rows were dropped", 2)
         return remarks
 
     def _decide(self, name: str, profile: Profile) -> ColumnReading:
@@ -282,11 +288,11 @@ class Lazy(Source):
         if (whole or self._is_small(names)) and self._group(names, is_discrete) is not None:
             return
         if whole:
-            raise _too_many_rows(names, f"{self.missing!r} needs")
+            raise too_many_rows(names, _most_rows(names), f"{self.missing!r} needs")
         for name in names:
             self._group([name], is_discrete, quietly=True)
         size = sum(g.size for g in self._groups)
-        self._release(f"levels of {len(names)} variables and their frequencies", size)
+        self.record(f"levels of {len(names)} variables and their frequencies", size)
 
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
@@ -323,7 +329,7 @@ class Lazy(Source):
         columns = {self._columns[n]: own for n, own in cells.items()}
         told = self._engine.profile(columns, {self._columns[n] for n in counted}, rows)
         where = "all rows" if rows is None else "first rows"
-        self._release(f"number of values of {len(cells)} columns, {where}", len(cells))
+        self.record(f"number of values of {len(cells)} columns, {where}", len(cells))
         return {n: told[self._columns[n]] for n in cells}
 
     def _is_small(self, names: Sequence[str]) -> bool:
@@ -345,13 +351,13 @@ class Lazy(Source):
         """Estimate from the first rows, and then from the number of rows."""
         columns = [self._columns[n] for n in names]
         different, rows = count_distinct(self._frame.head(HEAD), columns)
-        self._release("number of distinct rows among the first rows", 2)
+        self.record("number of distinct rows among the first rows", 2)
         # Among m draws from D equal cells about m²/2D meet one drawn before.
         most = _most_rows(names)
         if rows < HEAD or rows * rows / (2 * max(rows - different, 0.5)) <= most:
             return True
         total = count_rows(self._frame)
-        self._release("number of rows", 1)
+        self.record("number of rows", 1)
         return total <= most
 
     def _group(
@@ -379,13 +385,13 @@ class Lazy(Source):
         )
         deadline.check()
         if grouped is None:
-            self._release("distinct rows, too many of them to be used", MOST)
+            self.record("distinct rows, too many of them to be used", MOST)
             self._small[tuple(names)] = False
             return None
         self._groups.append(grouped)
         if not quietly:
             rows = grouped.rows.codes.shape[1]
-            self._release(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
+            self.record(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
         return grouped
 
     @property
@@ -414,20 +420,20 @@ class Lazy(Source):
         if self._moments is not None:
             return self._moments if names is None else self._moments.select(names)
         wanted = schema if names is None else schema.subset(names)
-        estimating = self._estimation is not None and schema.of_kind(Kind.CONTINUOUS)
-        direct = not estimating and not wanted.of_kind(Kind.CONTINUOUS)
+        estimation = self._estimation if schema.of_kind(Kind.CONTINUOUS) else None
+        direct = estimation is None and not wanted.of_kind(Kind.CONTINUOUS)
         rows = self._joint(wanted.names) if direct else None
         if rows is not None:
             moments = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
-        elif estimating and self._estimation is not None:
+        elif estimation is not None:
             columns = [self._columns[n] for n in schema.names]
-            holes = any(p.values < p.rows for n, p in self._known_profiles() if n in schema)
-            holes = holes or self.has_missing
-            self._moments = self._estimation.moments(self._engine, schema, columns, holes=holes)
+            known = (p.values < p.rows for n, p in self._known_profiles() if n in schema)
+            holes = any(known) or self.has_missing
+            self._moments = estimation.moments(self._engine, schema, columns, holes=holes)
             return self._moments if names is None else self._moments.select(names)
         else:
             computed = self._engine.moments(wanted, [self._columns[n] for n in wanted.names])
-            self._release(computed.what, computed.size)
+            self.record(computed.what, computed.size)
             moments = computed.moments
         if names is None:
             self._moments = moments
@@ -449,7 +455,7 @@ class Lazy(Source):
     def moments_of(self, schema: Schema) -> Moments:
         """Moments of these variables with their basis functions, by an engine that streams."""
         computed = self._engine.moments(schema, [self._columns[n] for n in schema.names])
-        self._release(computed.what, computed.size)
+        self.record(computed.what, computed.size)
         return computed.moments
 
     def counts(self, plan: CountPlan) -> Counts:
@@ -458,7 +464,7 @@ class Lazy(Source):
         if rows is not None:
             return Counts.from_rows(schema, rows, plan=plan)
         if plan.is_everything:
-            raise _too_many_rows(schema.names, "The joint table has")
+            raise too_many_rows(schema.names, _most_rows(schema.names), "The joint table has")
         sets = planned_sets(schema, plan)
         tables = deadline.completed(self._count_tables(schema, sets))
         return Counts(schema, int(tables[0].sum()), plan, dict(zip(sets, tables, strict=True)))
@@ -483,7 +489,7 @@ class Lazy(Source):
         columns = [self._columns[n] for n in schema.names]
         rows = max(MOST // (2 * len(columns)), 1)
         codes = sample_codes(self._engine, schema, columns, rows, total)
-        self._release(f"a sample of {codes.shape[1]} rows of {len(columns)} variables", codes.size)
+        self.record(f"a sample of {codes.shape[1]} rows of {len(columns)} variables", codes.size)
         deadline.check()
         return CodedRows(as_codes(codes, schema.cardinalities))
 
@@ -492,7 +498,7 @@ class Lazy(Source):
         columns = [self._columns[n] for n in schema.names]
         counted = yield from self._engine.count_tables(schema, columns, sets)
         what = f"counts of {len(sets)} sets of up to {max(map(len, sets))} variables, one scan"
-        self._release(what, counted.size)
+        self.record(what, counted.size)
         return counted.tables
 
     def rows(self) -> NDArray[np.float64]:
@@ -532,10 +538,6 @@ class Lazy(Source):
         return Disclosure(tuple(self._releases))
 
     def record(self, what: str, size: int) -> None:
-        """Record numbers that the engine sent before this source was made."""
-        self._release(what, size)
-
-    def _release(self, what: str, size: int) -> None:
         self._releases.append(Release(self._engine.site, what, "plain", size))
 
     def __repr__(self) -> str:
@@ -545,12 +547,3 @@ class Lazy(Source):
 def _most_rows(names: Sequence[str]) -> int:
     """How many distinct rows of these columns are fetched at most."""
     return MOST // (len(names) + 1)
-
-
-def _too_many_rows(names: Sequence[str], subject: str) -> DataError:
-    return DataError(
-        f"{subject} more than {_most_rows(names):,} distinct rows of {len(names)} columns, and no "
-        "more than that are fetched from an engine. Learn with a score of counts, such as BDeu(), "
-        "summarise(table, plan=CountPlan.up_to(3)) for a search with at most two parents, give "
-        "fewer columns, or collect the table."
-    )
