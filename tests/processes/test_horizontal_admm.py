@@ -72,6 +72,7 @@ def test_admm_over_tls_with_a_killed_coordinator(
         assert shown in capsys.readouterr().out
 
 
+@LONG
 def test_admm_goes_on_when_a_site_comes_back(hospitals: Callable[..., Hospitals]) -> None:
     """A site that was killed computes its steps again from the sums that it has kept."""
     world = hospitals(60, 80, 70, method="admm")
@@ -89,6 +90,7 @@ def test_admm_goes_on_when_a_site_comes_back(hospitals: Callable[..., Hospitals]
     verify(world.home("s1") / "ledger.jsonl")
 
 
+@LONG
 def test_series_of_real_processes(hospitals: Callable[..., Hospitals]) -> None:
     """The study has earlier steps; each site makes them of its own table."""
     world = hospitals(60, 80, 70, method="admm", draft=["--lags", "1"])

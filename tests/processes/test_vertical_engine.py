@@ -93,6 +93,7 @@ def common_rows(world: World) -> Any:
     return np.column_stack([rows[name] for name in sorted(ORDER)])
 
 
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation")
 def test_structure_only_is_the_best_network(study: Callable[..., Companies]) -> None:
     world = study(DISCRETE, "structure only")
     assert world.both(stand_in=False) == (ExitCode.DONE, ExitCode.DONE)
@@ -175,6 +176,7 @@ def attempt(world: Companies, fault: str) -> tuple[int, int]:
     return bank, world.processes["shop"].wait(2 * MINUTE)
 
 
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation")
 def test_crashes_and_resumption(study: Callable[..., Companies]) -> None:
     """Each decision is revealed once, whichever process is killed when."""
     world = study(DISCRETE, "private k2", "--runs", "1")
