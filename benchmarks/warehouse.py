@@ -2,10 +2,12 @@
 
     python benchmarks/warehouse.py --rows 1e8 --kind discrete
     python benchmarks/warehouse.py --rows 1e8 --kind continuous
+    python benchmarks/warehouse.py --rows 5e7 --copies 20 --kind continuous --ways bare learn
 
 Each run is a process of its own, bare SQL and ours in turn, so that the peak of resident memory
-belongs to it alone. The file is written to a temporary directory and deleted. On a busy machine
-read the ratios.
+belongs to it alone. The file is written to a temporary directory and deleted; with ``--copies`` it
+is linked so many times, and DuckDB reads every link as a file of its own. On a busy machine read
+the ratios.
 """
 
 from __future__ import annotations
@@ -117,6 +119,7 @@ def measure(path: str, kind: str, way: str) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, default=1e6)
+    parser.add_argument("--copies", type=int, default=1)
     parser.add_argument("--kind", choices=["discrete", "continuous"], default="discrete")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--directory", default=None, help="where the file is written")
@@ -128,12 +131,15 @@ def main() -> None:
         child(given.path, given.kind, given.child)
         return
     with tempfile.TemporaryDirectory(dir=given.directory) as home:
-        path = os.path.join(home, "table.parquet")
-        write(path, int(given.rows), given.kind)
-        size = os.path.getsize(path) / 2**30
-        print(f"{int(given.rows):,} rows x {COLUMNS} {given.kind} columns, {size:.2f} GB")
+        path = os.path.join(home, "*.parquet")
+        first = os.path.join(home, "0.parquet")
+        write(first, int(given.rows), given.kind)
+        for copy in range(1, given.copies):
+            os.link(first, os.path.join(home, f"{copy}.parquet"))
+        rows, size = given.copies * int(given.rows), given.copies * os.path.getsize(first) / 2**30
+        print(f"{rows:,} rows x {COLUMNS} {given.kind} columns, {size:.2f} GB", flush=True)
         runs: dict[str, list[dict[str, float]]] = {way: [] for way in given.ways}
-        measure(path, given.kind, given.ways[0])  # the file is in the page cache from here on
+        measure(first, given.kind, given.ways[0])  # the file is in the page cache from here on
         for _ in range(given.repeats):
             for way in given.ways:
                 runs[way].append(measure(path, given.kind, way))
