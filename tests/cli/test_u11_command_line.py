@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import isthmus as ist
 from isthmus.cli.app import main
 
 
@@ -74,7 +75,11 @@ def test_a_mixed_solution_says_how_to_query_it(
 ) -> None:
     saved, network = str(tmp_path / "s.isthmus"), str(tmp_path / "n.json")
     assert main(["learn", table, "-o", saved]) == 0
+    assert main(["query", saved, "--target", "b", "--given", "g=u"]) == 0
+    ist.Solution.load(saved).save(saved)  # from Python, by default without parameters
     assert main(["query", saved, "--target", "b"]) != 0
     assert f"isthmus fit {saved} DATA -o network.json" in capsys.readouterr().err
     assert main(["fit", saved, table, "-o", network]) == 0
     assert main(["query", network, "--target", "b", "--given", "g=u"]) == 0
+    assert main(["learn", table, "-o", saved, "--score", "GP", "--drop", "g"]) == 0
+    assert "has no parameters" in capsys.readouterr().out

@@ -198,8 +198,34 @@ def test_statistics_of_incomplete_rows_are_not_kept(tmp_path: Path) -> None:
     loaded = ist.Solution.load(tmp_path / "s")
     assert loaded.dag == solution.dag
     assert loaded.reading == solution.reading  # with the remark on missing values
+    assert loaded.fit() == solution.fit()  # parameters are kept
     with pytest.raises(MismatchError, match=r"no statistics.*AvailableCases\(\).*isthmus\.fit\("):
-        loaded.fit()
+        loaded.fit(pseudo_count=2.0)
+
+
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+def test_parameters_are_kept_without_statistics(tmp_path: Path) -> None:
+    for data in (DISCRETE, NUMERIC, MIXED):
+        solution = ist.learn(data)
+        solution.save(tmp_path / "s", parameters=True)
+        with zipfile.ZipFile(tmp_path / "s") as archive:
+            assert archive.namelist() == ["solution.json", "network.json"]
+        loaded = ist.Solution.load(tmp_path / "s")
+        assert loaded.statistics_kept is None
+        fitted, own = loaded.fit(), solution.fit()
+        assert fitted.cpdag == solution.cpdag
+        assert ist.log_likelihood(fitted, data) == ist.log_likelihood(own, data)
+    with pytest.raises(MismatchError, match=r"nonlinear.*write_json"):
+        ist.learn(NUMERIC, score=ist.GP()).save(tmp_path / "g", parameters=True)
+
+
+def test_parameters_must_be_those_of_the_graph(tmp_path: Path) -> None:
+    ist.learn(DISCRETE).save(tmp_path / "s")
+    other = ist.fit(NUMERIC, ist.DAG(tuple(NUMERIC), [("x", "y")]))
+    with zipfile.ZipFile(tmp_path / "s", "a") as archive:
+        archive.writestr("network.json", ist.io.to_json(other))
+    with pytest.raises(FormatError, match="not those of its graph"):
+        ist.Solution.load(tmp_path / "s")
 
 
 def test_a_file_without_statistics_fits_from_data(tmp_path: Path) -> None:

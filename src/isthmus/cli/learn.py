@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
 from isthmus.cli.described import described_solution
-from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.exit_codes import ExitCode, sentence_of
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
+from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs, write_result
 from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import (
     StrategyOption,
@@ -21,6 +22,7 @@ from isthmus.cli.strategies import (
     transform_names,
 )
 from isthmus.cli.tables import opened
+from isthmus.errors import MismatchError
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -71,7 +73,19 @@ def run(options: argparse.Namespace) -> ExitCode:
     if not options.quiet:
         say(described_solution(solution))
     give(file=list(file.description), **facts(solution))
-    return write_outputs(solution, options.output, quiet=options.quiet)
+    return write_outputs(solution, options.output, write=_write, quiet=options.quiet)
+
+
+def _write(solution: ist.Solution, path: Path) -> None:
+    """Write a result; a .isthmus file gets the parameters, so that it can be queried."""
+    if path.suffix.lower() != ".isthmus":
+        write_result(solution, path)
+        return
+    try:
+        solution.save(path, parameters=True)
+    except MismatchError as refusal:
+        say(f"The .isthmus file has no parameters. {sentence_of(refusal)}")
+        solution.save(path)
 
 
 def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[str]:

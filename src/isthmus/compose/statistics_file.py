@@ -14,14 +14,11 @@ from typing import Any
 import isthmus.scores
 from isthmus.compose.arguments import AnyScore
 from isthmus.errors import FormatError
-from isthmus.io.json_text import from_json, to_json
-from isthmus.models import MixedNetwork, Network
 from isthmus.scores.base import Score
 from isthmus.statistics import Counts, Moments
 
 _KINDS: dict[str, type[Moments] | type[Counts]] = {s.described: s for s in (Moments, Counts)}
 _HEADER = "evidence.json"
-_NETWORK = "network.json"
 _UNKNOWN = object()
 
 
@@ -30,12 +27,8 @@ def pack_statistics(
     score: object,
     nodes: tuple[str, ...],
     caveat: str | None,
-    network: Network | None = None,
 ) -> bytes:
-    """Return a ZIP archive with the statistics, and a score if its options are plain values.
-
-    The parameters of a mixed network, which statistics do not determine, are added.
-    """
+    """Return a ZIP archive with the statistics, and a score if its options are plain values."""
     kind = statistics.described
     header = {"nodes": nodes, "caveat": caveat, "statistics": kind, "score": _described(score)}
     buffer = BytesIO()
@@ -45,15 +38,13 @@ def pack_statistics(
             path = Path(folder) / "statistics"
             statistics.save(path)
             _put(archive, "statistics", path.read_bytes())
-        if network is not None:
-            _put(archive, _NETWORK, to_json(network).encode())
     return buffer.getvalue()
 
 
 def unpack_statistics(
     content: bytes,
-) -> tuple[Moments | Counts, AnyScore | None, tuple[str, ...], str | None, MixedNetwork | None]:
-    """Return statistics, score, names, caveat and network from what `pack_statistics` returned."""
+) -> tuple[Moments | Counts, AnyScore | None, tuple[str, ...], str | None]:
+    """Return statistics, score, names and caveat from what `pack_statistics` returned."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         header = json.loads(archive.read(_HEADER))
         kind = _KINDS[header["statistics"]]
@@ -61,17 +52,13 @@ def unpack_statistics(
             path = Path(folder) / "statistics"
             path.write_bytes(archive.read("statistics"))
             statistics = kind.load(path)
-        has_network = _NETWORK in archive.namelist()
-        network = from_json(archive.read(_NETWORK).decode()) if has_network else None
-    if network is not None and not isinstance(network, MixedNetwork):
-        raise FormatError("the parameters are not those of a mixed network.")
     caveat = header["caveat"]
     if caveat is not None and not isinstance(caveat, str):
         raise FormatError(f"the caveat is {caveat!r}.")
     score = None if header["score"] is None else _built(header["score"])
     if score is not None and score.needs is not kind:
         raise FormatError(f"{score!r} does not fit {statistics.described}.")
-    return statistics, score, tuple(header["nodes"]), caveat, network
+    return statistics, score, tuple(header["nodes"]), caveat
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

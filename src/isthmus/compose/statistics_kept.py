@@ -31,7 +31,7 @@ from isthmus.fitting import (
 )
 from isthmus.fitting.standardised_effect import Estimate, slope_effect, standardised_effect
 from isthmus.graphs import DAG
-from isthmus.models import GPNetwork, Level, MixedNetwork, Network
+from isthmus.models import GPNetwork, Level, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.plurals import counted
 from isthmus.results import Solution
@@ -54,8 +54,6 @@ _NONLINEAR = (
     "an edge with a 95% band, or learn it with a linear score such as GaussianBIC()."
 )
 """What to call for nonlinear effects."""
-_PSEUDO_COUNT = 1.0
-"""The default of `Solution.fit`, with which the parameters of a mixed network are saved."""
 
 
 @final
@@ -82,8 +80,6 @@ class LearnedStatistics:
         copies, so that rows stay where they are.
     maps
         What a transform did to the numbers of some columns.
-    network
-        Parameters of a mixed network from a file, for the default pseudo-count.
     """
 
     statistics: Summary
@@ -93,7 +89,6 @@ class LearnedStatistics:
     fit_caveat: str | None = None
     source: Source | None = None
     maps: Mapping[str, ColumnMap] = field(default_factory=dict)
-    network: MixedNetwork | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
@@ -165,14 +160,7 @@ class LearnedStatistics:
         kept = self.statistics.for_file(dag)
         if kept is None:
             return b""
-        network: Network | None = self.network
-        kinds = {self.statistics.schema[v].kind for v in dag.nodes}
-        source = self.source
-        if source is None or not source.in_memory or source.has_missing:
-            source = None
-        if network is None and len(kinds) == 2 and source is not None:
-            network = fit_network(source, dag, _PSEUDO_COUNT)
-        return pack_statistics(kept, self.score, self.nodes, self.fit_caveat, network)
+        return pack_statistics(kept, self.score, self.nodes, self.fit_caveat)
 
     def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
@@ -183,8 +171,6 @@ class LearnedStatistics:
             data = transformed(data, self.maps).table
         schema = self.statistics.schema.without_features()
         source = self.source if data is None else as_source(data, schema=schema)
-        if source is None and self.network is not None and pseudo_count == _PSEUDO_COUNT:
-            return self.network
         if source is None:
             raise MismatchError(
                 f"The parameters cannot be computed from {self.statistics.described}, and this "
@@ -320,8 +306,8 @@ def compared(
 
 def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:
     """Return what a solution in a file keeps, without what learns again."""
-    statistics, score, nodes, caveat, network = unpack_statistics(content)
-    return LearnedStatistics(statistics, nodes, score, None, caveat, network=network)
+    statistics, score, nodes, caveat = unpack_statistics(content)
+    return LearnedStatistics(statistics, nodes, score, None, caveat)
 
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:

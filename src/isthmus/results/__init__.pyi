@@ -27,7 +27,8 @@ from isthmus.results.pag_solution import PAGSolution
 from isthmus.results.posterior import EffectModel, Posterior
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
-from isthmus.results.solution import Refit, Solution, StatisticsKept
+from isthmus.results.refit import Refit
+from isthmus.results.solution import Solution, StatisticsKept
 from isthmus.results.status import Ending, Status
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isnan
@@ -23,6 +24,7 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate, estimate_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
+from isthmus.results.refit import Refit
 from isthmus.results.status import Sense, Status
 
 if TYPE_CHECKING:
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
     from isthmus.results.ensemble import Ensemble
     from isthmus.results.posterior import Posterior
+
+
+PSEUDO_COUNT = 1.0
+"""The default of `Solution.fit`, with which parameters are saved."""
 
 
 class StatisticsKept(Protocol):
@@ -109,6 +115,8 @@ class Solution:
         The call, the random seed and the versions that the solution was computed with.
     identified
         Edges whose directions the targets of interventions determine. Also ``knowledge`` has them.
+    parameters_kept
+        The network of `fit`, if the solution was loaded from a file that has it.
 
     Examples
     --------
@@ -135,6 +143,7 @@ class Solution:
     statistics_kept: StatisticsKept | None = field(default=None, repr=False, compare=False)
     provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
     identified: Edges = field(default=(), repr=False)
+    parameters_kept: Network | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def directions(self) -> Directions:
@@ -151,7 +160,7 @@ class Solution:
             return self.dag.cpdag()
         return self.dag.cpdag(self.knowledge)
 
-    def fit(self, data: object | None = None, *, pseudo_count: float = 1.0) -> Network:
+    def fit(self, data: object | None = None, *, pseudo_count: float = PSEUDO_COUNT) -> Network:
         """Estimate parameters for the graph from the statistics it was learned from.
 
         A graph of continuous variables gets a linear Gaussian network. If it was learned with a
@@ -164,13 +173,15 @@ class Solution:
         ----------
         data
             Rows to fit the parameters to; by default those that the graph was learned from. They
-            are needed if the solution has no statistics, or if a solution of mixed variables was
-            copied or loaded from a file.
+            are needed if the solution has neither parameters nor statistics, or if a solution of
+            mixed variables was copied.
         pseudo_count
             Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
             For tables it is the equivalent sample size of a Dirichlet prior.
         """
         check_pseudo_count(pseudo_count)
+        if self.parameters_kept is not None and data is None and pseudo_count == PSEUDO_COUNT:
+            return self.parameters_kept
         caveat = None
         if self.statistics_kept is None and data is not None:
             network: Network = hooks.fit_as_read(data, self.dag, self.reading, pseudo_count)
@@ -270,32 +281,52 @@ class Solution:
         plain = plain_solution({f.name: getattr(self, f.name) for f in fields(self)})
         return plain | {"details": self.details.to_dict()}
 
-    def save(self, path: str | PathLike[str], *, statistics: bool = False) -> None:
+    def save(
+        self, path: str | PathLike[str], *, parameters: bool = False, statistics: bool = False
+    ) -> None:
         """Write the solution to a file, which `load` reads.
 
-        The format is documented and does not use pickle. The file has the graph and how it was
-        learned, but nothing from which `fit` could estimate parameters: pass the data to `fit`
-        after loading, or also save the fitted network with `isthmus.io.write_json`.
+        The format is documented and does not use pickle. By default the file has the graph and how
+        it was learned, but nothing that was computed from the rows: pass the data to `fit` after
+        loading.
 
         Parameters
         ----------
         path
             File to write.
+        parameters
+            Whether to include the network of `fit`, so that the file can be queried. Probability
+            tables come with the numbers of rows behind them.
         statistics
-            Whether to include the statistics that `fit`, `strengths` and `effect` need: moments, or
-            the tables of each variable with its parents. They are exact sums over the rows, which
-            tell more about single rows than a graph does: include them only in files that stay
-            with the data. Rows of a mixed table are never saved, but its fitted parameters are, so
-            that the file can be queried. Not saved are statistics of several
-            regimes (`Interventions`) and of incomplete categories (`AvailableCases`,
-            `StructuralEM`).
+            Whether to include the statistics that `strengths`, `effect` and `fit` with any
+            pseudo-count need: moments, or the tables of each variable with its parents. They are
+            exact sums over the rows, which tell more about single rows than a graph does: include
+            them only in files that stay with the data. Parameters are included, too, if they can be
+            computed. Rows are never saved, nor are statistics of several regimes (`Interventions`)
+            and of incomplete categories (`AvailableCases`, `StructuralEM`).
+
+        Raises
+        ------
+        MismatchError
+            If ``parameters`` is true and there are none, or only those of another model.
         """
         from isthmus.results.solution_file import write_solution
 
         attributes = {f.name: getattr(self, f.name) for f in fields(self)}
+        attributes["parameters_kept"] = None
+        with suppress(*() if parameters else (IsthmusError,)):
+            if parameters or statistics:
+                attributes["parameters_kept"] = self._own_parameters()
         if not statistics:
             attributes["statistics_kept"] = None
         write_solution(attributes, path)
+
+    def _own_parameters(self) -> Network:
+        """Return the network of `fit`, if it is the model that was learned."""
+        kept = self.statistics_kept
+        if kept is not None and kept.fit_caveat is not None:
+            raise MismatchError(f"{kept.fit_caveat} Save it with isthmus.io.write_json.")
+        return self.fit()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Solution:
@@ -416,58 +447,3 @@ class Solution:
         if self.equivalent and self.dag.edges:
             lines.append(str(self.directions))
         return "\n".join((*lines, *self.notes))
-
-
-@final
-@dataclass(frozen=True)
-class Refit:
-    """A comparison of a learned graph with the one learned from standardised columns.
-
-    Edges that are reversed or missing depend on the scales of the columns. If the scales carry
-    information, for example because all columns have the same unit, so do these edges; if the
-    units are arbitrary, they are artefacts.
-
-    Attributes
-    ----------
-    dag
-        The graph learned first.
-    standardised
-        The solution on standardised columns.
-    """
-
-    dag: DAG
-    standardised: Solution
-
-    @property
-    def kept(self) -> Edges:
-        """Edges of both graphs."""
-        return tuple(e for e in self.dag.edges if self.standardised.dag.has_edge(*e))
-
-    @property
-    def turned(self) -> Edges:
-        """Edges that point the other way on standardised columns."""
-        return tuple((a, b) for a, b in self.dag.edges if self.standardised.dag.has_edge(b, a))
-
-    @property
-    def gone(self) -> Edges:
-        """Edges between nodes that are not adjacent on standardised columns."""
-        other = self.standardised.dag
-        return tuple(
-            (a, b) for a, b in self.dag.edges if not (other.has_edge(a, b) or other.has_edge(b, a))
-        )
-
-    @property
-    def new(self) -> Edges:
-        """Edges of the standardised graph between nodes that were not adjacent."""
-        return tuple(
-            (a, b)
-            for a, b in self.standardised.dag.edges
-            if not (self.dag.has_edge(a, b) or self.dag.has_edge(b, a))
-        )
-
-    def __str__(self) -> str:
-        return (
-            f"On standardised columns {len(self.kept)} of {counted(len(self.dag.edges), 'edge')} "
-            f"stay the same, {len(self.turned)} point the other way, {len(self.gone)} are gone, "
-            f"{len(self.new)} are new."
-        )

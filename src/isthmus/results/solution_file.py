@@ -1,4 +1,4 @@
-"""Solutions as files: a ZIP archive of one JSON text and the statistics; see the reference."""
+"""Solutions as files: a ZIP archive of JSON texts and the statistics; see the reference."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Any, Protocol, TypeVar
 from isthmus import hooks
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.io.json_text import from_json, to_json
+from isthmus.models import Network
 from isthmus.results.column_maps import plain_maps, read_maps
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.ensemble_file import DAMAGE
@@ -25,7 +27,7 @@ T = TypeVar("T")
 
 FORMAT = "isthmus-solution/1"
 _DAMAGE = (*DAMAGE, ArithmeticError, AttributeError)
-_SOLUTION, _EVIDENCE = "solution.json", "evidence"
+_SOLUTION, _EVIDENCE, _NETWORK = "solution.json", "evidence", "network.json"
 
 
 class WritableStatistics(Protocol):
@@ -70,6 +72,8 @@ def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> Non
         _put(archive, _SOLUTION, json.dumps(content, ensure_ascii=False, indent=1).encode())
         if packed:
             _put(archive, _EVIDENCE, packed)
+        if attributes["parameters_kept"] is not None:
+            _put(archive, _NETWORK, to_json(attributes["parameters_kept"]).encode())
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
@@ -93,17 +97,27 @@ def read_solution(path: str | PathLike[str], build: Callable[..., T]) -> T:
     with Path(path).open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:
+                names = archive.namelist()
                 content = json.loads(archive.read(_SOLUTION))
-                packed = archive.read(_EVIDENCE) if _EVIDENCE in archive.namelist() else None
+                packed = archive.read(_EVIDENCE) if _EVIDENCE in names else None
+                fitted = archive.read(_NETWORK).decode() if _NETWORK in names else None
             if not isinstance(content, dict) or content.get("format") != FORMAT:
                 raise FormatError(f"this version reads the format {FORMAT!r}.")
             attributes = _attributes(content)
+            attributes["parameters_kept"] = None if fitted is None else _network(fitted, attributes)
             statistics_kept = None if packed is None else hooks.statistics_from_bytes(packed)
             return build(**attributes, statistics_kept=statistics_kept)
         except (IsthmusError, *_DAMAGE) as error:
             raise FormatError(
                 f"{path} is not a solution that isthmus has written, or it is damaged: {error}"
             ) from error
+
+
+def _network(text: str, attributes: dict[str, Any]) -> Network:
+    network = from_json(text)
+    if not isinstance(network, Network) or network.dag != attributes["dag"]:
+        raise FormatError("its parameters are not those of its graph.")
+    return network
 
 
 def _attributes(content: dict[str, Any]) -> dict[str, Any]:
