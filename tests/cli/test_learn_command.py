@@ -280,3 +280,36 @@ def test_directions_that_the_data_do_not_determine_are_no_arrows(
     assert "1 edge can point either way (shown as —)" in told
     assert {"a — b", "b — a"} & set(told.splitlines())
     assert "→" not in told
+
+
+def test_hidden_causes_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(4)
+    u, a, d, e, f = rng.normal(size=(5, 1000))
+    pl.DataFrame({"a": a, "b": a + u + e, "c": u + d + f, "d": d}).write_csv(tmp_path / "t.csv")
+    outputs = [tmp_path / name for name in ("r.html", "s.isthmus", "s.json", "g.txt", "p.svg")]
+    flags = [flag for path in outputs for flag in ("-o", str(path))]
+    command = ["learn", str(tmp_path / "t.csv"), "--search", "BossFCI(alpha=0.01)"]
+    assert main([*command, *flags]) == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "b <-> c" in said
+    assert "--score" not in said
+    pag = ist.PAG([*"abcd"], [("a", "o->", "b"), ("b", "<->", "c"), ("d", "o->", "c")])
+    assert ist.PAGSolution.load(outputs[1]).pag == ist.io.read_tetrad(outputs[3]) == pag
+    assert ["b", "<->", "c"] in json.loads(outputs[2].read_text(encoding="utf-8"))["edges"]
+    assert "a ↔ b: they have a hidden common cause" in outputs[0].read_text(encoding="utf-8")
+    assert main([*command, "-o", str(tmp_path / "x.bif")]) == ExitCode.FORMAT
+    assert "networks and DAGs" in capsys.readouterr().err
+    assert main([*command, "--explain"]) == ExitCode.DONE
+
+    other = tmp_path / "other.txt"
+    ist.io.write_tetrad(ist.PAG([*"abcd"], [("a", "o-o", "b"), ("d", "o->", "c")]), other)
+    assert main(["compare", str(outputs[1]), str(other)]) == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "added (1):\n  b <-> c" in said
+    assert "a o-> b, not a o-o b" in said
+    assert "same: 1" in said
+    assert main(["compare", str(other), "dataset:asia"]) == ExitCode.MISMATCH
+    assert main(["query", str(outputs[1]), "--target", "a"]) == ExitCode.MISMATCH
+    assert "has a PAG" in capsys.readouterr().err

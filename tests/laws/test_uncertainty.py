@@ -113,7 +113,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "plot",
         "report",
     },
-    "PAGSolution": {"dag", "cpdag", "plot", "to_dict"},
+    "PAGSolution": {"dag", "cpdag", "plot", "report", "to_dict", "save", "load"},
     "EffectEstimate": {"adjustment", "degrees", "robust"},
     "Posterior": {
         "nodes",

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -261,3 +262,27 @@ def test_a_copy_without_the_libraries_says_what_to_do(
     ) as caught:
         solution.report(tmp_path / "r.html")
     assert not any("wheel" in str(w.message).lower() for w in caught)
+
+
+def test_the_report_of_a_pag_says_what_its_marks_mean(tmp_path: Path) -> None:
+    """All four kinds of edges, in the legend, in the table and in the data of the drawing."""
+    solution = ist.learn(numbers(["a", "b", "c", "d", "e"]), search=ist.FCI())
+    edges = [("a", "-->", "b"), ("b", "o->", "c"), ("c", "<->", "d"), ("d", "o-o", "e")]
+    solution = replace(solution, pag=ist.PAG([*"abcde"], edges))
+    solution.report(tmp_path / "r.html")
+    page = read(tmp_path / "r.html")
+    words = " ".join("".join(page.words).split())
+    for text in (
+        "a ○→ b: a is a cause of b, or they may have a hidden common cause (1)",
+        "500 rows",
+    ):
+        assert text in words
+    assert "c↔d c shares a hidden cause with d" in words
+    assert "What if" not in words
+    assert "Markov blanket" not in words
+    data = data_of(page)
+    assert data["pag"] is True
+    assert [e["mark"] for e in data["edges"]] == ["determined", "possible", "hidden", "unknown"]
+    assert ist.io.from_tetrad(data["exports"]["txt"]) == solution.pag
+    shapes = [tag for tag, _ in page.tags if tag == "circle"]
+    assert len(shapes) == 3  # one in the legend of o->, two in that of o-o

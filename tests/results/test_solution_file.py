@@ -246,3 +246,41 @@ def test_a_file_without_statistics_fits_from_data(tmp_path: Path) -> None:
         with pytest.raises(MismatchError, match=advice) as error:
             call()
         assert "write_json" not in str(error.value)
+
+
+def hidden_cause() -> dict[str, Any]:
+    rng = np.random.default_rng(4)
+    u, a, d = rng.normal(size=(3, 2000))
+    noise = rng.normal(size=(2, 2000))
+    return {"a": a, "b": a + u + noise[0], "c": u + d + noise[1], "d": d}
+
+
+@pytest.mark.parametrize(
+    "data", [hidden_cause(), DISCRETE, MIXED], ids=["numbers", "levels", "mixed"]
+)
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+def test_solutions_with_a_pag(data: Any, tmp_path: Path) -> None:
+    knowledge = ist.Knowledge(tiers=[[next(iter(data))], list(data)[1:]])
+    solution = ist.learn(data, search=ist.FCI(), knowledge=knowledge)
+    solution.save(tmp_path / "s.isthmus", statistics=True)
+    loaded = ist.PAGSolution.load(tmp_path / "s.isthmus")
+    assert loaded.pag.edges == solution.pag.edges
+    for name in ("status", "disclosure", "choice", "knowledge", "notes", "reading", "provenance"):
+        assert getattr(loaded, name) == getattr(solution, name), name
+    assert (loaded.statistics_kept is None) == (list(data) != ["a", "b", "c", "d"])
+    loaded.save(tmp_path / "again", statistics=True)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "s.isthmus").read_bytes()
+    solution.save(tmp_path / "bare")
+    assert ist.PAGSolution.load(tmp_path / "bare").statistics_kept is None
+    assert pickle.loads(pickle.dumps(solution)) == solution  # noqa: S301 - our own bytes
+    with pytest.raises(FormatError, match=r"with a PAG\. Read it with isthmus\.PAGSolution\.load"):
+        ist.Solution.load(tmp_path / "bare")
+
+
+def test_a_file_of_the_other_kind_is_named(tmp_path: Path) -> None:
+    ist.learn(NUMERIC).save(tmp_path / "dag")
+    with pytest.raises(FormatError, match=r"with a DAG\. Read it with isthmus\.Solution\.load"):
+        ist.PAGSolution.load(tmp_path / "dag")
+    (tmp_path / "broken").write_bytes(b"PK nothing")
+    with pytest.raises(FormatError, match="damaged"):
+        ist.PAGSolution.load(tmp_path / "broken")

@@ -11,9 +11,10 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import GRAPHS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import one_of
+from isthmus.errors import MismatchError
 
 if TYPE_CHECKING:
-    from isthmus.graphs import CPDAG, DAG, PDAG
+    from isthmus.graphs import CPDAG, DAG, PAG, PDAG
 
 AS = ("auto", "dag", "cpdag")
 
@@ -42,7 +43,12 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Print how two graphs differ."""
     files = [read_graph_file(options.graph), read_graph_file(options.reference)]
-    graphs = [file.graph for file in files]
+    pags = [file.graph for file in files if isinstance(file.graph, ist.PAG)]
+    graphs = [file.graph for file in files if not isinstance(file.graph, ist.PAG)]
+    if pags and graphs:
+        raise MismatchError("A PAG is compared with another PAG, and one of the files has none.")
+    if pags:
+        return compare_pags(*pags)
     if options.how == "dag":
         graphs = [file.dag for file in files]
     elif options.how == "cpdag" or not all(isinstance(graph, ist.DAG) for graph in graphs):
@@ -66,6 +72,33 @@ def run(options: argparse.Namespace) -> ExitCode:
             for edge in edges:
                 say(f"  {edge}")
     say(f"same: {len(groups['same'])}")
+    return ExitCode.DONE
+
+
+def compare_pags(graph: PAG, reference: PAG) -> ExitCode:
+    """Print how two PAGs differ."""
+    metrics = ist.metrics.pag_metrics(reference, graph)
+    ours, theirs = (
+        {frozenset((a, b)): (a, k, b) for a, k, b in g.edges} for g in (graph, reference)
+    )
+    same = set(graph.edges) & set(reference.reorder(graph.nodes).edges)
+    groups: dict[str, list[str]] = {
+        "added": [" ".join(edge) for pair, edge in ours.items() if pair not in theirs],
+        "missing": [" ".join(edge) for pair, edge in theirs.items() if pair not in ours],
+        "marks_differ": [
+            f"{' '.join(edge)}, not {' '.join(theirs[pair])}"
+            for pair, edge in ours.items()
+            if pair in theirs and edge not in same
+        ],
+    }
+    give(compared="PAGs", metrics=asdict(metrics), **groups)
+    say(f"F1 of edges {metrics.adjacency_f1:.3f}, of arrowheads {metrics.arrowhead_f1:.3f}")
+    for name, edges in groups.items():
+        if edges:
+            say(f"{name.replace('_', ' ')} ({len(edges)}):")
+            for edge in edges:
+                say(f"  {edge}")
+    say(f"same: {len(same)}")
     return ExitCode.DONE
 
 

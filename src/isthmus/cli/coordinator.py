@@ -100,7 +100,7 @@ def _new(options: argparse.Namespace) -> ExitCode:
 def _run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
 
-    check_outputs(options.output)
+    check_outputs(options.output, options.search)
     study = Folder(options.study).study()
     missing = estimation_of(study, options.missing)
     with shown(options, [m.name for m in study.members]) as board:

@@ -141,6 +141,9 @@ def parties_of(study: Any) -> list[str]:
 
 def described_solution(solution: Any) -> str:
     """Return the summary of a solution and its edges; "—" if they can point either way."""
+    if hasattr(solution, "pag"):
+        lines = [" ".join(line.splitlines()) for line in str(solution.pag).split("\n")]
+        return "\n".join([summary(solution), *lines])
     edges = solution.dag.edges
     directed = set(solution.cpdag.directed if getattr(solution, "equivalent", False) else edges)
     lines = [f"{a} {'→' if (a, b) in directed else '—'} {b}" for a, b in edges]

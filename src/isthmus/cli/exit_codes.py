@@ -88,7 +88,7 @@ _AS_OPTIONS = (
     (r"kinds names (\[.*?\]), which", r"--continuous, --discrete or --dates names \1, which"),
     (r"as JSON with isthmus\.io\.", "as .json."),
     (r"Leave it out of kinds, or", "Leave --dates out for it, or"),
-    (r"\b(score|search|missing)=([A-Z]\w*\([^()]*\))", r"--\1 '\2'"),
+    (r"(?<!\()\b(score|search|missing)=([A-Z]\w*\([^()]*\))", r"--\1 '\2'"),
     (r"\bUse (Boss\([^()]*\))", r"Use --search '\1'"),
     (r"\bisthmus\.(bootstrap|sample)\b", r"isthmus \1"),
     (r" ?solution\.standardised_refit\(\) [^.]*\.", ""),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, final
 import isthmus as ist
 from isthmus.cli.parsing import suggestion
 from isthmus.errors import FormatError, MismatchError
+from isthmus.results.solution_file import holds_pag
 
 if TYPE_CHECKING:
-    from isthmus.graphs import CPDAG, DAG, PDAG
+    from isthmus.graphs import CPDAG, DAG, PAG, PDAG
     from isthmus.models import Network
 
 DATASETS = ("asia", "burglary", "sprinkler", "water_level")
@@ -29,11 +30,12 @@ _READERS = {
     ".gml": "read_gml",
     ".graphml": "read_graphml",
     ".csv": "read_edge_list",
+    ".txt": "read_tetrad",
 }
 """Functions of `isthmus.io` that read files with these extensions."""
 NETWORKS = "a network (.bif, .bifxml, .net, .xdsl, .json), a solution (.isthmus) or dataset:NAME"
 """Networks that can be queried or simulated, for help texts."""
-GRAPHS = f"{NETWORKS}, or a graph (.dot, .gml, .graphml, .csv)"
+GRAPHS = f"{NETWORKS}, or a graph (.dot, .gml, .graphml, .csv, a PAG of Tetrad as .txt)"
 """Graphs that can be compared, for help texts."""
 
 
@@ -53,12 +55,13 @@ class GraphFile:
     """
 
     name: str
-    graph: DAG | CPDAG | PDAG
+    graph: DAG | CPDAG | PDAG | PAG
     content: Any
 
     @property
     def dag(self) -> DAG:
         """The graph, which must be a DAG."""
+        self._refuse_pag()
         if not isinstance(self.graph, ist.DAG):
             raise MismatchError(
                 f"{self.name} has undirected edges. Give a file with a direction for each edge."
@@ -68,6 +71,7 @@ class GraphFile:
     @property
     def network(self) -> Network:
         """The network with parameters."""
+        self._refuse_pag()
         content = self.content
         if isinstance(content, ist.Solution):
             try:
@@ -87,6 +91,14 @@ class GraphFile:
             )
         return content
 
+    def _refuse_pag(self) -> None:
+        if isinstance(self.graph, ist.PAG):
+            raise MismatchError(
+                f"{self.name} has a PAG: hidden common causes are possible, so it has no DAG of "
+                "the columns alone and no parameters. Compare it with another PAG, or learn a DAG "
+                "that assumes that there are none: isthmus learn DATA --search Boss"
+            )
+
 
 def read_graph_file(given: str) -> GraphFile:
     """Read a graph, a network or a solution."""
@@ -101,12 +113,16 @@ def read_graph_file(given: str) -> GraphFile:
         raise FileNotFoundError(f"There is no file {given!r}. Check the name and the folder.")
     try:
         if endings[-1] == ".isthmus":
-            content: Any = ist.Solution.load(path)
+            kind = ist.PAGSolution if holds_pag(path) else ist.Solution
+            content: Any = kind.load(path)
         else:
             content = getattr(ist.io, _READERS[endings[-1]])(path)
     except FormatError as error:
         raise FormatError(f"{given} cannot be read: {error}") from None
-    graph = content if isinstance(content, (ist.DAG, ist.CPDAG, ist.PDAG)) else content.dag
+    graphs = (ist.DAG, ist.CPDAG, ist.PDAG, ist.PAG)
+    if isinstance(content, ist.PAGSolution):
+        return GraphFile(given, content.pag, content)
+    graph = content if isinstance(content, graphs) else content.dag
     return GraphFile(given, graph, content)
 
 

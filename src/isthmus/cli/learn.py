@@ -12,7 +12,13 @@ import isthmus as ist
 from isthmus.cli.described import described_solution
 from isthmus.cli.exit_codes import ExitCode, sentence_of
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs, write_result
+from isthmus.cli.outputs import (
+    PAG_WRITERS,
+    WRITERS,
+    check_outputs,
+    write_outputs,
+    write_result,
+)
 from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import (
     StrategyOption,
@@ -34,7 +40,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "Learn a network from a table. Give the options of scores and search algorithms as in "
         "Python: --score 'BDeu(ess=10)'."
     )
-    add_run_options(command, list(WRITERS))
+    add_run_options(command, list(WRITERS | PAG_WRITERS))
     command.add_argument(
         "--search",
         action=StrategyOption,
@@ -56,7 +62,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Learn, write the requested files and print a summary."""
-    check_outputs(options.output)
+    check_outputs(options.output, options.search)
     arguments = arguments_of(options)
     file = opened(options)
     if options.explain:
@@ -66,6 +72,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             lambda p: search_sentence(options, p),
             search=options.search,
             transform=options.transform,
+            pag=True,
         )
     solution = ist.learn(
         file.table, search=options.search, transform=options.transform, **arguments
@@ -76,9 +83,9 @@ def run(options: argparse.Namespace) -> ExitCode:
     return write_outputs(solution, options.output, write=_write, quiet=options.quiet)
 
 
-def _write(solution: ist.Solution, path: Path) -> None:
+def _write(solution: ist.Solution | ist.PAGSolution, path: Path) -> None:
     """Write a result; a .isthmus file gets the parameters, so that it can be queried."""
-    if path.suffix.lower() != ".isthmus":
+    if path.suffix.lower() != ".isthmus" or isinstance(solution, ist.PAGSolution):
         write_result(solution, path)
         return
     try:
@@ -98,16 +105,22 @@ def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[s
     return [f"Search {search!r} ({reason})."]
 
 
-def facts(solution: ist.Solution) -> dict[str, Any]:
+def facts(solution: ist.Solution | ist.PAGSolution) -> dict[str, Any]:
     """Return a solution as plain data."""
-    return {
-        "nodes": solution.dag.nodes,
-        "edges": solution.dag.edges,
-        "directed": solution.cpdag.directed,
-        "undirected": solution.cpdag.undirected,
-        "equivalent": solution.equivalent,
-        "score": solution.score,
-        "sense": solution.sense,
+    graph: dict[str, Any]
+    if isinstance(solution, ist.PAGSolution):
+        graph = {"nodes": solution.pag.nodes, "edges": solution.pag.edges}
+    else:
+        graph = {
+            "nodes": solution.dag.nodes,
+            "edges": solution.dag.edges,
+            "directed": solution.cpdag.directed,
+            "undirected": solution.cpdag.undirected,
+            "equivalent": solution.equivalent,
+            "score": solution.score,
+            "sense": solution.sense,
+        }
+    return graph | {
         "choice": solution.choice,
         "status": asdict(solution.status),
         "reading": [asdict(column) for column in solution.reading],

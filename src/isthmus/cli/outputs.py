@@ -43,29 +43,37 @@ def whole_file(path: Path) -> Iterator[Path]:
         place.unlink(missing_ok=True)
 
 
-Writer: TypeAlias = "Callable[[ist.Solution, Path], None]"
+Writer: TypeAlias = "Callable[[Any, Path], None]"
 
 
-def check_outputs(paths: Sequence[Path]) -> None:
+def check_outputs(paths: Sequence[Path], search: object = None) -> None:
     """Raise an error if a file has an unknown format or no folder, before anything is computed."""
     for path in paths:
-        writer(path)
+        writer(path, pag=isinstance(search, ist.searches.PAGSearch))
         check_place(path)
 
 
-def writer(path: Path) -> Writer:
-    """Return the function that writes a result in the format of this file."""
-    if path.suffix.lower() not in WRITERS:
+def writer(path: Path, *, pag: bool = False) -> Writer:
+    """Return the function that writes a result, perhaps a PAG, in the format of this file."""
+    kind = path.suffix.lower()
+    if kind not in WRITERS and kind not in PAG_WRITERS:
         raise FormatError(
             f"The format of {path.name!r} is unknown. Give a name that ends in one of "
             f"{', '.join(WRITERS)}."
         )
-    return WRITERS[path.suffix.lower()]
+    writers = PAG_WRITERS if pag else WRITERS
+    if kind not in writers:
+        raise FormatError(
+            f"{path.name!r} cannot be written: {kind} is a format for "
+            + ("networks and DAGs, and hidden common causes give a PAG" if pag else "PAGs only")
+            + f". Give a name that ends in one of {', '.join(writers)}."
+        )
+    return writers[kind]
 
 
-def write_result(solution: ist.Solution, path: Path) -> None:
+def write_result(solution: ist.Solution | ist.PAGSolution, path: Path) -> None:
     """Write a result in the format of the file."""
-    writer(path)(solution, path)
+    writer(path, pag=isinstance(solution, ist.PAGSolution))(solution, path)
 
 
 def write_outputs(
@@ -121,16 +129,20 @@ def write_report(result: Any, path: Path) -> None:
     replace(result, notes=notes).report(path, **about_run())
 
 
-def _picture(solution: ist.Solution, path: Path) -> None:
+def _picture(solution: ist.Solution | ist.PAGSolution, path: Path) -> None:
     # The new axes belong to a figure, not to a subfigure.
     figure: Any = solution.plot().figure
     figure.savefig(path)
 
 
+def _write_dict(solution: ist.Solution | ist.PAGSolution, path: Path) -> None:
+    text = json.dumps(solution.to_dict(), ensure_ascii=False, indent=1)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
 def _json(solution: ist.Solution, path: Path) -> None:
     if solution.statistics_kept is None:  # what organisations learn together has no statistics
-        text = json.dumps(solution.to_dict(), ensure_ascii=False, indent=1)
-        path.write_text(text + "\n", encoding="utf-8")
+        _write_dict(solution, path)
     else:
         ist.io.write_json(solution.fit(), path)
 
@@ -163,3 +175,14 @@ WRITERS: dict[str, Writer] = {
     ".pdf": _picture,
 }
 """How a result is written to a file with this extension."""
+
+PAG_WRITERS: dict[str, Writer] = {
+    ".html": write_report,
+    ".isthmus": lambda s, path: s.save(path),
+    ".json": _write_dict,
+    ".txt": lambda s, path: ist.io.write_tetrad(s.pag, path),
+    ".png": _picture,
+    ".svg": _picture,
+    ".pdf": _picture,
+}
+"""How a PAG is written to a file with this extension; .txt is the format of Tetrad."""

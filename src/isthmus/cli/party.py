@@ -274,7 +274,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
-    check_outputs(options.output)
+    check_outputs(options.output, options.search)
     with shown(options, []) as board:
         source = _source(
             options,

@@ -52,10 +52,7 @@ def table_score_names() -> list[str]:
 
 def table_search_names() -> list[str]:
     """Return the searches that learn from a table, as they are written."""
-    pag = isthmus.searches.PAGSearch
-    return _listed(
-        s for s in _searches().values() if not _is_of_series(s.accepts) and not issubclass(s, pag)
-    )
+    return _listed(s for s in _searches().values() if not _is_of_series(s.accepts))
 
 
 def sampler_names() -> list[str]:
@@ -82,22 +79,15 @@ def score_from(text: str) -> Score[Any, Any]:
 
 def search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes."""
-    return _of_dags(_build(text, _searches()))
+    search: Search[Any] = _build(text, _searches())
+    return search
 
 
 def joint_search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes, also one for organisations together."""
     kind = isthmus.searches.Search
     joint = _strategies(isthmus.joint, kind)
-    return _of_dags(_build(text, _strategies(isthmus.searches, kind) | joint))
-
-
-def _of_dags(search: Search[Any]) -> Search[Any]:
-    if isinstance(search, isthmus.searches.PAGSearch):
-        raise argparse.ArgumentTypeError(
-            f"{type(search).__name__} gives a PAG, which this command does not write. Use Python: "
-            f"ist.learn(table, search=ist.{type(search).__name__}()).pag"
-        )
+    search: Search[Any] = _build(text, _strategies(isthmus.searches, kind) | joint)
     return search
 
 

@@ -229,6 +229,7 @@ def learn(
             notes=notes,
             reading=problem.reading,
             details=result.details,
+            statistics_kept=LearnedStatistics.of(problem),
             provenance=provenance,
         )
     again = cast(

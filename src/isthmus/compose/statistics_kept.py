@@ -71,7 +71,7 @@ class LearnedStatistics:
         The score, or None if the graph was learned with a loss or from rows, which are not kept.
     learn_again
         Learns from other moments with the same score, search, knowledge and seed; None if the
-        solution was loaded from a file.
+        solution has a PAG, or was loaded from a file.
     fit_caveat
         How the network of `fit` differs from the learned model; None if it does not.
     source
@@ -94,7 +94,9 @@ class LearnedStatistics:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
 
     @classmethod
-    def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedStatistics:
+    def of(
+        cls, problem: Problem, learn_again: Callable[[Moments], Solution] | None = None
+    ) -> LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
         has_rows = statistics is not problem.statistics
@@ -155,8 +157,16 @@ class LearnedStatistics:
             warnings.simplefilter("ignore", DataWarning)
             return self.learn_again(standardised)
 
-    def to_bytes(self, dag: DAG) -> bytes:
-        """Return statistics, score and caveat, for a file; nothing for incomplete rows."""
+    def to_bytes(self, dag: DAG | None) -> bytes:
+        """Return statistics, score and caveat, for a file; nothing for incomplete rows.
+
+        Without a DAG, effects are all that can be computed: from moments of continuous variables.
+        """
+        if dag is None:
+            moments: Moments | None = self.statistics.as_moments()
+            if moments is None or moments.schema.of_kind(Kind.DISCRETE):
+                return b""
+            return pack_statistics(moments, None, self.nodes, self.fit_caveat)
         kept = self.statistics.for_file(dag)
         if kept is None:
             return b""

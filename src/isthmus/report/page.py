@@ -32,6 +32,23 @@ class Mark(StrEnum):
     DETERMINED = "determined"
     FIXED = "fixed"
     OPEN = "open"
+    POSSIBLE = "possible"
+    HIDDEN = "hidden"
+    UNKNOWN = "unknown"
+
+    @property
+    def sign(self) -> str:
+        """The mark in a line of text."""
+        return {"open": "—", "possible": "○→", "hidden": "↔", "unknown": "○–○"}.get(self, "→")
+
+
+PAG_MARKS = {
+    "-->": Mark.DETERMINED,
+    "o->": Mark.POSSIBLE,
+    "<->": Mark.HIDDEN,
+    "o-o": Mark.UNKNOWN,
+}
+"""How the kinds of edges of a PAG are drawn."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,8 @@ class EdgeRow:
         One number per measure of the page; None if unknown.
     in_graph
         Whether the edge is part of the graph, and not only listed with its probability.
+    kind
+        The kind of an edge of a PAG, such as ``o->``; its direction is then what it means.
     """
 
     parent: str
@@ -58,10 +77,13 @@ class EdgeRow:
     values: tuple[float | None, ...] = ()
     in_graph: bool = True
     direction: str = ""
+    kind: str = ""
 
     @property
     def mark(self) -> Mark:
         """How the edge is drawn."""
+        if self.kind:
+            return PAG_MARKS[self.kind]
         if not self.directed:
             return Mark.OPEN
         return Mark.FIXED if self.direction.startswith("fixed") else Mark.DETERMINED
@@ -124,6 +146,8 @@ class Page:
         Sentences about the result and how it was computed.
     notes
         Warnings for the reader.
+    legend
+        What the marks of a PAG mean; empty for other graphs.
     measures
         The numbers that edges have. Line widths and the slider show the first.
     edges
@@ -157,6 +181,7 @@ class Page:
     network: Network | GPNetwork | str
     releases: Sequence[tuple[str, str, str, int]]
     facts: tuple[str, ...] = ()
+    legend: Mapping[Mark, str] = field(default_factory=dict)
     measures: tuple[Measure, ...] = ()
     columns: Sequence[tuple[str, str, str]] = ()
     diagnostics: Sequence[tuple[str, str]] = ()

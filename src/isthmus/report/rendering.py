@@ -185,7 +185,8 @@ def _data(page: Page, exports: dict[str, str]) -> dict[str, Any]:
         "states": STATES,
         "exports": exports,
         "parameters": not isinstance(page.network, str | GPNetwork),
-        "again": page.run_again.with_knowledge(local=not page.releases),
+        "again": page.run_again.with_knowledge(local=not page.releases and not page.legend),
+        "pag": bool(page.legend),
     }
 
 
@@ -224,6 +225,9 @@ def _rows(page: Page) -> list[dict[str, Any]]:
 
 def _legend(page: Page) -> list[tuple[Mark, str, int]]:
     """Return the marks that edges of the graph have, what they mean, and how often they occur."""
+    if page.legend:
+        kinds = Counter(edge.mark for edge in page.edges)
+        return [(mark, text, kinds[mark]) for mark, text in page.legend.items() if kinds[mark]]
     counts = Counter((e.mark, e.direction.partition(":")[0]) for e in page.edges if e.in_graph)
     words = {"": {Mark.OPEN: "direction not determined"}}
     return [

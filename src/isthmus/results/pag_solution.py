@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from isthmus.errors import MismatchError
@@ -13,6 +15,7 @@ from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
+from isthmus.results.solution import StatisticsKept
 from isthmus.results.status import Status
 
 if TYPE_CHECKING:
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class PAGSolution:
     """What is known about causes if some of them may be hidden; from `FCI` or `BossFCI`.
+
+    It can be drawn, saved and reported like a `Solution`. It has no parameters: these need a graph
+    of the columns alone.
 
     Attributes
     ----------
@@ -62,6 +68,7 @@ class PAGSolution:
     notes: tuple[str, ...] = ()
     reading: Reading = field(default_factory=Reading, repr=False)
     details: Any = field(default_factory=SearchDetails, repr=False)
+    statistics_kept: StatisticsKept | None = field(default=None, repr=False, compare=False)
     provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
 
     @property
@@ -75,15 +82,37 @@ class PAGSolution:
     cpdag = dag
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the solution as plain data for JSON."""
-        return {
-            "nodes": list(self.pag.nodes),
-            "edges": [list(edge) for edge in self.pag.edges],
-            "status": asdict(self.status),
-            "choice": self.choice,
-            "notes": list(self.notes),
-            "details": self.details.to_dict(),
-        }
+        """Return the solution as plain data for JSON, without statistics."""
+        from isthmus.results.solution_file import plain_solution
+
+        return plain_solution(self._attributes()) | {"details": self.details.to_dict()}
+
+    def save(self, path: str | PathLike[str], *, statistics: bool = False) -> None:
+        """Write the solution to a file, which `load` reads; see `Solution.save`.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        statistics
+            Whether to include the moments of continuous columns. They are exact sums over the rows,
+            which tell more about single rows than a graph does: include them only in files that
+            stay with the data. Statistics of discrete columns are never saved.
+        """
+        from isthmus.results.solution_file import write_solution
+
+        kept = self.statistics_kept if statistics else None
+        write_solution(self._attributes() | {"statistics_kept": kept}, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> PAGSolution:
+        """Read a solution that was written by `save`."""
+        from isthmus.results.solution_file import PAG_FORMAT, read_solution
+
+        return read_solution(path, cls, PAG_FORMAT)
+
+    def _attributes(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the graph, with a legend that says what its marks mean.
@@ -98,6 +127,33 @@ class PAGSolution:
         from isthmus.plots import plot_graph
 
         return plot_graph(self.pag, ax=ax, **options)
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "Learned network",
+        table: str | None = None,
+        command: str | None = None,
+    ) -> None:
+        """Write an HTML report with the interactive graph and a legend of its marks.
+
+        Parameters
+        ----------
+        path
+            File to write. The page is self-contained: it opens offline and loads nothing.
+        title
+            Title of the page.
+        table
+            Name of the table, such as its file, to be shown beside the title.
+        command
+            The command line that computed the solution, to be shown in the page.
+        """
+        from isthmus.report import render
+        from isthmus.results.pag_report import pag_page
+
+        page = pag_page(self, title, table, command)
+        Path(path).write_text(render(page), encoding="utf-8")
 
     def _repr_html_(self) -> str | None:
         from isthmus.plots import notebook_drawing

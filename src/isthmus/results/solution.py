@@ -72,8 +72,8 @@ class StatisticsKept(Protocol):
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
 
-    def to_bytes(self, dag: DAG) -> bytes:
-        """Return what the methods of a loaded solution need, for a file."""
+    def to_bytes(self, dag: DAG | None) -> bytes:
+        """Return what the methods of a loaded solution need, for a file; None for a PAG."""
 
     def standardised(self) -> Solution:
         """Learn again in the same way, from columns of variance one."""

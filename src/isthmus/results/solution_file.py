@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from isthmus import hooks
 from isthmus.errors import FormatError, IsthmusError
-from isthmus.graphs import DAG, Knowledge
+from isthmus.graphs import DAG, PAG, Knowledge
 from isthmus.io.json_text import from_json, to_json
 from isthmus.models import Network
 from isthmus.results.column_maps import plain_maps, read_maps
@@ -26,6 +27,7 @@ from isthmus.results.status import Ending, Sense, Status
 T = TypeVar("T")
 
 FORMAT = "isthmus-solution/1"
+PAG_FORMAT = "isthmus-pag-solution/1"
 _DAMAGE = (*DAMAGE, ArithmeticError, AttributeError)
 _SOLUTION, _EVIDENCE, _NETWORK = "solution.json", "evidence", "network.json"
 
@@ -33,22 +35,15 @@ _SOLUTION, _EVIDENCE, _NETWORK = "solution.json", "evidence", "network.json"
 class WritableStatistics(Protocol):
     """Evidence that can be written to a file."""
 
-    def to_bytes(self, dag: DAG) -> bytes:
-        """Return what `fit` and `strengths` of this graph need; empty if it cannot be written."""
+    def to_bytes(self, dag: DAG | None) -> bytes:
+        """Return what the methods of a solution need; empty if it cannot be written."""
 
 
 def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
     """Return the attributes of a solution as plain data for JSON, without statistics."""
-    dag: DAG = attributes["dag"]
     knowledge: Knowledge | None = attributes["knowledge"]
-    score = attributes["score"]
     return {
-        "format": FORMAT,
-        "nodes": dag.nodes,
-        "edges": dag.edges,
-        "score": None if math.isnan(score) else score,
-        "sense": attributes["sense"],
-        "equivalent": attributes["equivalent"],
+        **(_plain_pag(attributes["pag"]) if "pag" in attributes else _plain_dag(attributes)),
         "choice": attributes["choice"],
         "notes": attributes["notes"],
         "status": asdict(attributes["status"]),
@@ -59,20 +54,37 @@ def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
         "maps": plain_maps(attributes["reading"].maps),
         "knowledge": None if knowledge is None else _knowledge(knowledge),
         "provenance": asdict(attributes["provenance"]),
+    }
+
+
+def _plain_dag(attributes: dict[str, Any]) -> dict[str, Any]:
+    dag, score = attributes["dag"], attributes["score"]
+    return {
+        "format": FORMAT,
+        "nodes": dag.nodes,
+        "edges": dag.edges,
+        "score": None if math.isnan(score) else score,
+        "sense": attributes["sense"],
+        "equivalent": attributes["equivalent"],
         "identified": attributes["identified"],
     }
 
 
+def _plain_pag(pag: PAG) -> dict[str, Any]:
+    return {"format": PAG_FORMAT, "nodes": pag.nodes, "edges": pag.edges}
+
+
 def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
     """Write the attributes of a solution."""
-    content, dag = plain_solution(attributes), attributes["dag"]
+    content = plain_solution(attributes)
     statistics_kept: WritableStatistics | None = attributes["statistics_kept"]
+    dag: DAG | None = attributes.get("dag")
     packed = b"" if statistics_kept is None else statistics_kept.to_bytes(dag)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         _put(archive, _SOLUTION, json.dumps(content, ensure_ascii=False, indent=1).encode())
         if packed:
             _put(archive, _EVIDENCE, packed)
-        if attributes["parameters_kept"] is not None:
+        if attributes.get("parameters_kept") is not None:
             _put(archive, _NETWORK, to_json(attributes["parameters_kept"]).encode())
 
 
@@ -92,45 +104,82 @@ def _knowledge(knowledge: Knowledge) -> dict[str, Any]:
     }
 
 
-def read_solution(path: str | PathLike[str], build: Callable[..., T]) -> T:
+def holds_pag(path: str | PathLike[str]) -> bool:
+    """Return whether a file is a solution with a PAG; False for all other files."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return bool(json.loads(archive.read(_SOLUTION))["format"] == PAG_FORMAT)
+    except _DAMAGE:
+        return False
+
+
+def read_solution(path: str | PathLike[str], build: Callable[..., T], expected: str = FORMAT) -> T:
     """Return what ``build`` makes of the attributes of the solution in a file."""
-    with Path(path).open("rb") as stream:
-        try:
-            with zipfile.ZipFile(stream) as archive:
-                names = archive.namelist()
-                content = json.loads(archive.read(_SOLUTION))
-                packed = archive.read(_EVIDENCE) if _EVIDENCE in names else None
-                fitted = archive.read(_NETWORK).decode() if _NETWORK in names else None
-            if not isinstance(content, dict) or content.get("format") != FORMAT:
-                raise FormatError(f"this version reads the format {FORMAT!r}.")
-            attributes = _attributes(content)
-            attributes["parameters_kept"] = None if fitted is None else _network(fitted, attributes)
-            statistics_kept = None if packed is None else hooks.statistics_from_bytes(packed)
-            return build(**attributes, statistics_kept=statistics_kept)
-        except (IsthmusError, *_DAMAGE) as error:
-            raise FormatError(
-                f"{path} is not a solution that isthmus has written, or it is damaged: {error}"
-            ) from error
+    with Path(path).open("rb") as stream, _readable(path), zipfile.ZipFile(stream) as archive:
+        content = json.loads(archive.read(_SOLUTION))
+        names = archive.namelist()
+        packed = archive.read(_EVIDENCE) if _EVIDENCE in names else None
+        fitted = archive.read(_NETWORK).decode() if _NETWORK in names else None
+        kind = content.get("format") if isinstance(content, dict) else None
+        if kind not in _LOADERS:
+            raise FormatError(f"this version reads the format {expected!r}.")
+    if kind != expected:
+        raise FormatError(f"{path} {_LOADERS[kind]}")
+    with _readable(path):
+        graph = _pag(content) if kind == PAG_FORMAT else _dag(content, fitted)
+        statistics_kept = None if packed is None else hooks.statistics_from_bytes(packed)
+        return build(**graph, **_attributes(content), statistics_kept=statistics_kept)
 
 
-def _network(text: str, attributes: dict[str, Any]) -> Network:
+@contextmanager
+def _readable(path: str | PathLike[str]) -> Iterator[None]:
+    try:
+        yield
+    except (IsthmusError, *_DAMAGE) as error:
+        raise FormatError(
+            f"{path} is not a solution that isthmus has written, or it is damaged: {error}"
+        ) from error
+
+
+_LOADERS = {
+    FORMAT: "is a solution with a DAG. Read it with isthmus.Solution.load.",
+    PAG_FORMAT: "is a solution with a PAG. Read it with isthmus.PAGSolution.load.",
+}
+"""Which method reads a file of each format."""
+
+
+def _network(text: str, dag: DAG) -> Network:
     network = from_json(text)
-    if not isinstance(network, Network) or network.dag != attributes["dag"]:
+    if not isinstance(network, Network) or network.dag != dag:
         raise FormatError("its parameters are not those of its graph.")
     return network
 
 
+def _dag(content: dict[str, Any], fitted: str | None) -> dict[str, Any]:
+    if not isinstance(content["equivalent"], bool):
+        raise FormatError(f"equivalent is {content['equivalent']!r}.")
+    dag = DAG(content["nodes"], [(a, b) for a, b in content["edges"]])
+    return {
+        "dag": dag,
+        "parameters_kept": None if fitted is None else _network(fitted, dag),
+        "score": math.nan if content["score"] is None else float(content["score"]),
+        "sense": Sense(content["sense"]),
+        "equivalent": content["equivalent"],
+        "identified": tuple((str(a), str(b)) for a, b in content["identified"]),
+    }
+
+
+def _pag(content: dict[str, Any]) -> dict[str, Any]:
+    return {"pag": PAG(content["nodes"], [(a, kind, b) for a, kind, b in content["edges"]])}
+
+
 def _attributes(content: dict[str, Any]) -> dict[str, Any]:
-    for name, kind in (("choice", str), ("equivalent", bool), ("notes", list)):
+    for name, kind in (("choice", str), ("notes", list)):
         if not isinstance(content[name], kind):
             raise FormatError(f"{name} is {content[name]!r}.")
     given = content["knowledge"]
     status = dict(content["status"])
     return {
-        "dag": DAG(content["nodes"], [(a, b) for a, b in content["edges"]]),
-        "score": math.nan if content["score"] is None else float(content["score"]),
-        "sense": Sense(content["sense"]),
-        "equivalent": content["equivalent"],
         "choice": content["choice"],
         "notes": tuple(str(note) for note in content["notes"]),
         "status": Status(
@@ -155,7 +204,6 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             read_maps(content.get("maps", {})),
         ),
         "provenance": read_provenance(content["provenance"]),
-        "identified": tuple((str(a), str(b)) for a, b in content["identified"]),
         "knowledge": None
         if given is None
         else Knowledge(

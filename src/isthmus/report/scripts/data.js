@@ -6,7 +6,7 @@ const Report = (() => {
   const touching = nodes.map(() => []);
   edges.forEach((edge, number) => {
     edge.number = number;
-    edge.directed = edge.mark !== "open";
+    edge.directed = !["open", "hidden", "unknown"].includes(edge.mark);
     touching[edge.from].push(edge);
     touching[edge.to].push(edge);
   });
@@ -84,7 +84,7 @@ const Report = (() => {
     data.measures.forEach((name, i) => {
       if (edge.values[i] !== null && edge.values[i] !== undefined) parts.push(`${name} ${number(edge.values[i])}`);
     });
-    if (edge.direction) parts.push(`direction ${edge.direction}`);
+    if (edge.direction) parts.push(data.pag ? edge.direction : `direction ${edge.direction}`);
     if (edge.state) parts.push(edge.state);
     return parts.join(", ");
   }

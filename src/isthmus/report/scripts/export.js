@@ -16,13 +16,13 @@
     const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     // A cell that starts like a formula would be computed by a spreadsheet.
     const safe = (text) => quoted(/^[=+\-@\t]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
-    const lines = [["from", "to", "directed", ...data.measures, ...(data.compared ? ["comparison"] : [])]];
+    const lines = [["from", "to", data.pag ? "edge" : "directed", ...data.measures, ...(data.compared ? ["comparison"] : [])]];
     const body = document.querySelector("#edge-table")?.tBodies[0];
     for (const row of body?.rows ?? []) {
       if (row.hidden) continue;
       const edge = Report.edges[Number(row.dataset.edge)];
       const values = edge.values.map((value) => (value === null ? "" : String(value)));
-      lines.push([Report.nodes[edge.from], Report.nodes[edge.to], String(edge.directed), ...values, ...(data.compared ? [edge.state ?? ""] : [])]);
+      lines.push([Report.nodes[edge.from], Report.nodes[edge.to], data.pag ? Report.marks.of(edge).sign : String(edge.directed), ...values, ...(data.compared ? [edge.state ?? ""] : [])]);
     }
     return lines.map((line) => line.map(safe).join(",")).join("\r\n");
   }
@@ -70,6 +70,8 @@
       const fill = edge.style("target-arrow-fill") === "hollow" ? color("back") : ink;
       if (edge.style("target-arrow-shape") === "triangle") arrow(end, inner.at(-1) ?? start, ink, fill, width);
       if (edge.style("source-arrow-shape") === "triangle") arrow(start, inner[0] ?? end, ink, fill, width);
+      if (edge.style("target-arrow-shape") === "circle") make("circle", { cx: end.x, cy: end.y, r: 4, fill: color("back"), stroke: ink }, root);
+      if (edge.style("source-arrow-shape") === "circle") make("circle", { cx: start.x, cy: start.y, r: 4, fill: color("back"), stroke: ink }, root);
     }
 
     // As cytoscape.js draws it: quadratic pieces that meet halfway between their control points.

@@ -46,7 +46,9 @@ Report.groups = (() => {
       const key = `${first} ${second}`;
       const own = between.get(key) ?? { from: first, to: second, edges: [], heads: new Set() };
       own.edges.push(edge);
-      if (edge.mark !== "open") own.heads.add(b);
+      const { head, tail } = Report.marks.of(edge);
+      if (head === "triangle") own.heads.add(b);
+      if (tail === "triangle") own.heads.add(a);
       between.set(key, own);
     }
     return [...between.values()];

@@ -5,6 +5,9 @@ Report.marks = (() => {
     determined: { head: "triangle", tail: "none", fill: "filled", sign: "→", color: "line" },
     fixed: { head: "triangle", tail: "none", fill: "hollow", sign: "→", color: "line" },
     open: { head: "none", tail: "none", fill: "filled", sign: "—", color: "open", dashes: [6, 4] },
+    possible: { head: "triangle", tail: "circle", fill: "filled", tailFill: "hollow", sign: "○→", color: "line" },
+    hidden: { head: "triangle", tail: "triangle", fill: "filled", sign: "↔", color: "line", dashes: [5, 3] },
+    unknown: { head: "circle", tail: "circle", fill: "hollow", tailFill: "hollow", sign: "○–○", color: "line" },
   };
   const states = { added: { width: 4 }, missing: { dashes: [7, 4], width: 2.5 }, reversed: { dashes: [2, 3], width: 4 }, undecided: { dashes: [9, 3, 2, 3], width: 2.5 } };
 
@@ -27,7 +30,7 @@ Report.marks = (() => {
     const least = 1 / zoom;
     const width = (edge) => Math.max(edge.data("width"), least);
     return [
-      { selector: "edge", style: { ...colored(color("line")), width, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "target-arrow-fill": "data(fill)", "arrow-scale": (edge) => Math.max(1.05, (zoom < 0.5 ? 8 : 9.5) / zoom / arrow(width(edge))), "curve-style": "bezier" } },
+      { selector: "edge", style: { ...colored(color("line")), width, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "target-arrow-fill": "data(fill)", "source-arrow-fill": "data(tailFill)", "arrow-scale": (edge) => Math.max(1.05, (zoom < 0.5 ? 8 : 9.5) / zoom / arrow(width(edge))), "curve-style": "bezier" } },
       ...Object.entries(kinds).map(([name, own]) => ({ selector: `edge[mark = "${name}"]`, style: { ...colored(color(own.color)), ...dashed(own.dashes, zoom), "line-color": (edge) => faded(own.color, edge.data("fade")) } })),
       ...Object.entries(states).map(([name, own]) => ({ selector: `edge.${name}`, style: { ...colored(color(name)), ...dashed(own.dashes, zoom), width: Math.max(own.width, least) } })),
     ];

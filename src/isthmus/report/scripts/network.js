@@ -91,9 +91,9 @@
     const own = edge.state && state.compared && edge.state !== "same" ? edge.state : "";
     // In a comparison, widths tell the differences.
     const strength = state.compared ? null : Report.size(edge);
-    const { head, tail, fill } = marks.of(edge);
+    const { head, tail, fill, tailFill = "filled" } = marks.of(edge);
     const data = {
-      id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head, tail, fill, mark: edge.mark,
+      id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head, tail, fill, tailFill, mark: edge.mark,
       fade,
       width: strength === null ? 1.4 : 0.8 + (3.2 * strength) / Report.largest, ...(own && { state: own }),
     };
@@ -162,8 +162,8 @@
     const parts = { above: [], beside: [], below: [] };
     for (const id of ids) {
       const edge = link.get(id);
-      if (!edge || (edge.mark !== "open" && edge.to === centre)) parts.above.push(id);
-      else if (edge.mark === "open") parts.beside.push(id);
+      if (!edge || (edge.directed && edge.to === centre)) parts.above.push(id);
+      else if (!edge.directed) parts.beside.push(id);
       else parts.below.push(id);
     }
     const [wide, high] = [container.clientWidth, container.clientHeight].map((pixels) => (pixels - 2 * MARGIN) * (FONT / READABLE));
@@ -216,7 +216,7 @@
     const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
     elements.push(...merged.map(({ from, to, edges: own, heads }) => ({
       group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own) },
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own) },
       classes: "counted straight",
     })));
     return drawn(elements, [...whole.bends.values()].flat());

@@ -32,7 +32,7 @@
     const group = element("div", undefined, { class: "opinions", role: "group", "aria-label": "What you know about this edge" });
     group.append(
       choice("Let the data decide", a, b, null),
-      choice("Forbid this edge", a, b, "forbid"),
+      choice(data.pag ? "Neither is a cause of the other" : "Forbid this edge", a, b, "forbid"),
       choice(`Require ${nodes[a]} → ${nodes[b]}`, a, b, "require"),
       choice(`${edge.directed ? "Reverse" : "Require"}: ${nodes[b]} → ${nodes[a]}`, b, a, "require"),
     );
@@ -51,7 +51,7 @@
       item.append(element("span", Report.number(edge.values[i])));
       facts.append(item);
     });
-    const about = [edge.direction && `Direction ${edge.direction}.`, edge.state && edge.state !== "same" && `Compared with the reference: ${edge.state}.`].filter(Boolean).join(" ");
+    const about = [edge.direction && `${data.pag ? "" : "Direction "}${edge.direction}.`, edge.state && edge.state !== "same" && `Compared with the reference: ${edge.state}.`].filter(Boolean).join(" ");
     panel.replaceChildren(close, title, element("p", about, { class: "hint" }), facts, ...opinionButtons(edge), ...again());
   }
 
@@ -61,7 +61,7 @@
     if (!edit.possible || !edit.opinions.size) return [];
     const list = element("ul");
     for (const { kind, from, to } of edit.opinions.values()) {
-      const item = element("li", kind === "require" ? `${nodes[from]} → ${nodes[to]} is required` : `no edge between ${nodes[from]} and ${nodes[to]}`);
+      const item = element("li", kind === "require" ? `${nodes[from]} → ${nodes[to]} is required` : `${data.pag ? "no cause and effect" : "no edge"} between ${nodes[from]} and ${nodes[to]}`);
       const drop = element("button", "×", { type: "button", class: "close", "aria-label": `Drop what was said about ${nodes[from]} and ${nodes[to]}` });
       drop.addEventListener("click", () => edit.set(from, to, null));
       item.append(drop);
@@ -121,6 +121,28 @@
     return [made];
   }
 
+  function family(own, chosen) {
+    return [
+      ...edgeList("Parents", own.filter((e) => e.directed && e.to === chosen && e.state !== "missing")),
+      ...edgeList("Children", own.filter((e) => e.directed && e.from === chosen && e.state !== "missing")),
+      ...edgeList("Neighbours, direction not determined", own.filter((e) => !e.directed && e.state !== "missing")),
+      ...edgeList("Only in the reference", own.filter((e) => e.state === "missing")),
+      ...tags("Markov blanket", Report.blanket(chosen)),
+    ];
+  }
+
+  // If there may be hidden causes, an edge says less than who is a parent of whom.
+  function causes(own, chosen) {
+    return [
+      ...edgeList("Causes of it", own.filter((e) => e.mark === "determined" && e.to === chosen)),
+      ...edgeList("Effects of it", own.filter((e) => e.mark === "determined" && e.from === chosen)),
+      ...edgeList("Causes of it, or with a hidden common cause", own.filter((e) => e.mark === "possible" && e.to === chosen)),
+      ...edgeList("Effects of it, or with a hidden common cause", own.filter((e) => e.mark === "possible" && e.from === chosen)),
+      ...edgeList("With a hidden common cause", own.filter((e) => e.mark === "hidden")),
+      ...edgeList("Causes, effects, or with a hidden common cause", own.filter((e) => e.mark === "unknown")),
+    ];
+  }
+
   function show() {
     const { chosen } = state;
     if (state.edge !== null) return showEdge(Report.edges[state.edge]);
@@ -141,11 +163,7 @@
       element("h2", nodes[chosen]),
       element("p", about, { class: "hint" }),
       ...focusButton(),
-      ...edgeList("Parents", own.filter((e) => e.directed && e.to === chosen && e.state !== "missing")),
-      ...edgeList("Children", own.filter((e) => e.directed && e.from === chosen && e.state !== "missing")),
-      ...edgeList("Neighbours, direction not determined", own.filter((e) => !e.directed && e.state !== "missing")),
-      ...edgeList("Only in the reference", own.filter((e) => e.state === "missing")),
-      ...tags("Markov blanket", Report.blanket(chosen)),
+      ...(data.pag ? causes(own, chosen) : family(own, chosen)),
     ];
     const details = document.querySelector(`details[data-panel="${chosen}"] > div`);
     if (details) inner.push(element("h3", "Parameters"), details.cloneNode(true));
