@@ -140,14 +140,20 @@ class SparkEngine(Engine):
         return CountedTables([c.reshape(s) for c, s in zip(cells, shapes, strict=True)], size)
 
     def _selected(self, schema: Schema, columns: Sequence[str]) -> Any:
-        """These columns, named c0, c1 and so on; the continuous ones as numbers."""
+        """These columns, named c0, c1 and so on; the continuous ones as numbers.
+
+        Partitions are joined until there are no more than Spark makes in a shuffle: a task adds up
+        several before it sends anything, so that little is sent however many partitions there are.
+        """
         from pyspark.sql import functions as F  # noqa: N812
 
         chosen = [
             F.col(column).cast("double") if v.kind is Kind.CONTINUOUS else F.col(column)
             for v, column in zip(schema.variables, columns, strict=True)
         ]
-        return self.table.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
+        table = self.table.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
+        most = table.sparkSession.conf.get("spark.sql.shuffle.partitions")
+        return table.coalesce(int(most)) if most.isdigit() else table
 
 
 def _mapped(table: Any, work: OnPartition, form: str) -> Any:
