@@ -81,6 +81,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "query": "simulation error",
         "predict_probabilities": NOT_INCLUDED,
         "predict": NOT_INCLUDED,
+        "most_probable": NOT_INCLUDED,
     },
     "GPNetwork": {"curve": "95% band", "predict": "noises", "query": "simulation error"},
     "Effect": {"at": "band", "means_at": "band"},

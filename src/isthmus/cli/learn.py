@@ -20,13 +20,7 @@ from isthmus.cli.outputs import (
     write_result,
 )
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import (
-    StrategyOption,
-    table_search_from,
-    table_search_names,
-    transform_from,
-    transform_names,
-)
+from isthmus.cli.strategies import StrategyOption, table_search_from, table_search_names
 from isthmus.cli.tables import opened
 from isthmus.errors import MismatchError
 
@@ -49,14 +43,6 @@ def add(command: argparse.ArgumentParser) -> None:
         help="search algorithm; by default chosen from the column types and their number: "
         "%(names)s",
     )
-    command.add_argument(
-        "--transform",
-        action=StrategyOption,
-        names=transform_names,
-        type=transform_from,
-        metavar="STEP",
-        help="replace numbers before a graph is learned, by normal scores or by levels: %(names)s",
-    )
     command.set_defaults(run=run)
 
 
@@ -71,12 +57,9 @@ def run(options: argparse.Namespace) -> ExitCode:
             file,
             lambda p: search_sentence(options, p),
             search=options.search,
-            transform=options.transform,
             pag=True,
         )
-    solution = ist.learn(
-        file.table, search=options.search, transform=options.transform, **arguments
-    )
+    solution = ist.learn(file.table, search=options.search, **arguments)
     if not options.quiet:
         say(described_solution(solution))
     give(file=list(file.description), **facts(solution))

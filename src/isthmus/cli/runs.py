@@ -18,6 +18,8 @@ from isthmus.cli.strategies import (
     missing_names,
     table_score_from,
     table_score_names,
+    transform_from,
+    transform_names,
 )
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
 
@@ -50,6 +52,14 @@ def add_run_options(
         help="score to optimise; by default chosen from the column types: %(names)s",
     )
     command.add_argument(
+        "--transform",
+        action=StrategyOption,
+        names=transform_names,
+        type=transform_from,
+        metavar="STEP",
+        help="replace numbers before a graph is learned, by normal scores or by levels: %(names)s",
+    )
+    command.add_argument(
         "--seed", type=at_least(0), default=0, help="random seed; the same seed, the same result"
     )
     command.add_argument(
@@ -76,6 +86,7 @@ def arguments_of(options: argparse.Namespace) -> dict[str, Any]:
         "knowledge": knowledge_of(options),
         "kinds": kinds_of(options),
         "missing": options.missing,
+        "transform": options.transform,
         "seed": options.seed,
         "time_limit": options.time_limit,
         "progress": progress_of(options),
@@ -144,6 +155,7 @@ def explain(
         knowledge=arguments["knowledge"],
         kinds=kinds,
         missing=missing,
+        transform=arguments["transform"],
         **given,
     )
     sentences = [

@@ -32,7 +32,7 @@ from isthmus.errors import MissingExtraError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results import Ensemble
 from isthmus.runs import Progress
-from isthmus.sources import Missing, TimeUnit
+from isthmus.sources import Missing, TimeUnit, Transform
 from isthmus.statistics import Kind, Resampler
 
 _POLL = 0.05
@@ -49,6 +49,7 @@ def bootstrap(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    transform: Transform | None = None,
     seed: int = 0,
     jobs: int | None = -1,
     time_limit: float | None = None,
@@ -78,6 +79,9 @@ def bootstrap(
     missing
         What to do about missing values: `DropRows`, `MissingAsLevel` or `AvailableCases`; by
         default they are refused.
+    transform
+        A step that replaces numbers by normal scores or by levels, as for :func:`~isthmus.learn`.
+        It is computed once, from the whole table.
     seed
         Random seed. The same seed gives the same ensemble, whatever `jobs` is.
     jobs
@@ -121,7 +125,13 @@ def bootstrap(
     begin = time.monotonic()
     refuse_joint_bootstrap(data, search)
     problem = prepare(
-        data, score=score, search=search, knowledge=knowledge, kinds=kinds, missing=missing
+        data,
+        score=score,
+        search=search,
+        knowledge=knowledge,
+        kinds=kinds,
+        missing=missing,
+        transform=transform,
     )
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective, runs=replicates)

@@ -28,11 +28,12 @@ from isthmus.errors import (
 )
 from isthmus.graphs import Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
-from isthmus.models.columns import label_array
+from isthmus.models.columns import label_array, refuse_dates
 from isthmus.options import check_pseudo_count
 from isthmus.plurals import a_type
 from isthmus.results import CrossValidation
 from isthmus.sources import Frame, Missing, TimeUnit, as_source
+from isthmus.sources.tables.like import columns_of
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.types import Floats
 
@@ -159,6 +160,10 @@ def cross_validate(
 
 def _rows(data: object, schema: Schema) -> Floats:
     """Return rows with the levels of a schema, whichever the data have."""
+    columns, _ = columns_of(data)
+    if isinstance(columns, Mapping):
+        for name in set(columns) & set(schema.of_kind(Kind.CONTINUOUS)):
+            refuse_dates(name, np.asarray(columns[name]))
     source = as_source(data, schema=schema)
     if source.schema() != schema:
         source = Frame(_columns(source.schema(), source.rows()), schema=schema)

@@ -29,7 +29,7 @@ from isthmus.results import Ending, Ensemble, Posterior, Provenance
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
 from isthmus.scores import BGe
-from isthmus.sources import Missing, TimeUnit
+from isthmus.sources import Missing, TimeUnit, Transform
 from isthmus.statistics import Kind, Moments
 
 _MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
@@ -50,6 +50,7 @@ def sample(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    transform: Transform | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -79,6 +80,9 @@ def sample(
         How to read some columns, as for :func:`~isthmus.learn`.
     missing
         How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+    transform
+        A step that replaces numbers by normal scores or by levels, as for :func:`~isthmus.learn`.
+        It is computed once, from the whole table.
     seed
         Random seed. The same seed gives the same draws.
     time_limit
@@ -118,6 +122,7 @@ def sample(
         knowledge=knowledge,
         kinds=kinds,
         missing=missing,
+        transform=transform,
         choose=choose_marginal_likelihood,
         time_limit=time_limit,
     )

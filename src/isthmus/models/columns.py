@@ -82,9 +82,8 @@ def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Code
     return np.array([code_of[v] for v in plain], dtype=code_type(len(code_of)))
 
 
-def number_column(name: str, column: object) -> NDArray[np.float64]:
-    """Return a column of numbers, with NaN where there is none; text and dates are refused."""
-    values = np.asarray(column)
+def refuse_dates(name: str, values: NDArray[Any]) -> list[Any]:
+    """Raise if a column of a network of numbers has dates; return the cells that are no numbers."""
     cells = [] if values.dtype.kind in "fiub" else values.ravel().tolist()
     if values.dtype.kind in "mM" or any(isinstance(cell, (date, timedelta)) for cell in cells):
         raise SchemaError(
@@ -92,6 +91,13 @@ def number_column(name: str, column: object) -> NDArray[np.float64]:
             "to the unit that was learned, dates from 1970 on. For days: (dates - "
             "numpy.datetime64('1970-01-01')) / numpy.timedelta64(1, 'D'); a year has 365.2425 days."
         )
+    return cells
+
+
+def number_column(name: str, column: object) -> NDArray[np.float64]:
+    """Return a column of numbers, with NaN where there is none; text and dates are refused."""
+    values = np.asarray(column)
+    cells = refuse_dates(name, values)
     text = next((cell for cell in cells if isinstance(cell, str)), None)
     if text is not None:
         raise SchemaError(

@@ -325,7 +325,7 @@ class DiscreteNetwork:
             tables[name] = np.divide(joint, total, out=uniform, where=total > 0)
         return tables
 
-    def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
+    def predict_probabilities(self, data: Any, target: str) -> Any:
         """Return the distribution of a node for each row, given the available columns.
 
         The sampling error of fitted parameters is not included. `unseen` lists the combinations of
@@ -334,28 +334,31 @@ class DiscreteNetwork:
         Parameters
         ----------
         data
-            Columns of levels. Nodes without a column, and cells without a value (None or NaN), are
-            unknown and summed out. A column of the target is ignored.
+            A table, or a mapping of names to columns. Nodes without a column, and cells without a
+            value (None or NaN), are unknown and summed out. A column of the target is ignored.
         target
             Name of a node.
 
         Returns
         -------
-        array
-            Probabilities, one row per row and one column per level.
+        array or table
+            Probabilities, one row per row and one column per level. For a table of pandas, Polars
+            or PyArrow, a table of the same kind with the same index.
 
         Raises
         ------
         DataError
             If the evidence in a row has probability zero.
         """
-        return predict_probabilities(self.dag, self.levels, self._elimination, data, target)
+        columns, labelled = hooks.columns_of(data)
+        found = predict_probabilities(self.dag, self.levels, self._elimination, columns, target)
+        return labelled(found, self.levels[target])
 
-    def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[Any]:
+    def predict(self, data: Any, target: str) -> Any:
         """Return the most probable level of a node for each row; see `predict_probabilities`."""
-        likely = self.predict_probabilities(data, target).argmax(axis=1)
-        found: NDArray[Any] = label_array(self.levels[target])[likely]
-        return found
+        columns, labelled = hooks.columns_of(data)
+        likely = predict_probabilities(self.dag, self.levels, self._elimination, columns, target)
+        return labelled(label_array(self.levels[target])[likely.argmax(axis=1)], (target,))
 
     @cached_property
     def _elimination(self) -> Elimination:

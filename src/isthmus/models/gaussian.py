@@ -305,7 +305,7 @@ class GaussianNetwork:
             {v: 0.0 if v in do else own for v, own in self.variances.items()},
         )
 
-    def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[np.float64]:
+    def predict(self, data: Any, target: str) -> Any:
         """Return the expected value of a node for each row, given the available columns.
 
         `query` also returns the standard deviation of a single row around it.
@@ -314,11 +314,17 @@ class GaussianNetwork:
         Parameters
         ----------
         data
-            Columns of numbers. Nodes without a column, and cells without a value (None or NaN), are
-            unknown and integrated out. A column of the target is ignored.
+            A table, or a mapping of names to columns. Nodes without a column, and cells without a
+            value (None or NaN), are unknown and integrated out. A column of the target is ignored.
         target
             Name of a node.
+
+        Returns
+        -------
+        array or series
+            For a table of pandas, Polars or PyArrow, a series of the same kind with the same index.
         """
+        data, labelled = hooks.columns_of(data)
         own = np.array([self.dag.index(target)], np.intp)
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
@@ -331,7 +337,7 @@ class GaussianNetwork:
             known, members = ~patterns[:, k], np.flatnonzero(places == k)
             weights, _ = _gain(covariance, own, given[known])
             predicted[members] += weights[0] @ (rows[:, members][known].T - mean[given[known]]).T
-        return predicted
+        return labelled(predicted, (target,))
 
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
         """Return the same network with its nodes in another order."""

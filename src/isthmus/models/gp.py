@@ -216,12 +216,12 @@ class GPNetwork:
 
     def predict(
         self,
-        data: Mapping[str, ArrayLike],
+        data: Any,
         target: str,
         *,
         simulations: int = 10_000,
         seed: int = 0,
-    ) -> Floats:
+    ) -> Any:
         """Return the expected value of a node for each row, given the available columns.
 
         The curves are at their posterior means. `noises` has the standard deviations around them,
@@ -230,22 +230,29 @@ class GPNetwork:
         Parameters
         ----------
         data
-            Columns of numbers. Nodes without a column, and cells without a value (None or NaN), are
-            unknown and integrated out. A column of the target is ignored.
+            A table, or a mapping of names to columns. Nodes without a column, and cells without a
+            value (None or NaN), are unknown and integrated out. A column of the target is ignored.
         target
             Name of a node.
         simulations
             Number of draws for each row that lacks a value of the Markov blanket of the target.
         seed
             Random seed of the simulations.
+
+        Returns
+        -------
+        array or series
+            For a table of pandas, Polars or PyArrow, a series of the same kind with the same index.
         """
         self.dag.index(target)
         check_simulations(simulations)
+        data, labelled = hooks.columns_of(data)
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
         columns = {v: number_column(v, data[v]) for v in names}
         n = number_of_rows(data, names)
-        return predict_rows(self.dag, self._conditionals, columns, target, n, simulations, seed)
+        found = predict_rows(self.dag, self._conditionals, columns, target, n, simulations, seed)
+        return labelled(found, (target,))
 
     @cached_property
     def _conditionals(self) -> dict[str, Conditional]:

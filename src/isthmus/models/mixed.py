@@ -28,7 +28,7 @@ from isthmus.models.columns import (
 )
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
 from isthmus.models.discrete_queries import code_of
-from isthmus.models.distributions import NormalMixture, Probabilities
+from isthmus.models.distributions import Explanation, NormalMixture, Probabilities
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.mixed_prediction import predict_rows
 from isthmus.models.mixed_queries import MixedQuery
@@ -209,6 +209,47 @@ class MixedNetwork:
         answer = question.exact()
         return question.simulated(simulations, seed) if answer is None else answer
 
+    def most_probable(
+        self,
+        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
+        targets: Iterable[str] | None = None,
+        *,
+        simulations: int = 100_000,
+        seed: int = 0,
+    ) -> Explanation:
+        """Return the most probable levels of discrete nodes, jointly.
+
+        Continuous nodes are integrated out: which of their values is most probable jointly with
+        levels would depend on their units. To explain them as well, ask for their distribution
+        given the levels: ``network.query("x", evidence | explanation.values)``. Where `query`
+        simulates, so does this. The sampling error of fitted parameters is not included.
+
+        Parameters
+        ----------
+        evidence
+            What is observed, as in `query`.
+        targets
+            Discrete nodes to explain; by default all that are not observed.
+        simulations, seed
+            As in `query`.
+        """
+        rest = [v for v in self.levels if v not in (evidence or {})]
+        asked = rest if targets is None else list(targets)
+        numbers = [v for v in asked if v not in self.levels]
+        if numbers or not asked:
+            raise MismatchError(
+                f"{listed(numbers)} are continuous, and a most probable value jointly with levels "
+                "depends on units. Name discrete targets, and ask query for the others, given "
+                "these."
+                if numbers
+                else "No discrete variable is left to explain. Ask query for the continuous ones."
+            )
+        answer = self.query(asked, evidence, simulations=simulations, seed=seed)
+        assert isinstance(answer, Probabilities)
+        best = np.unravel_index(int(np.argmax(answer.values)), answer.values.shape)
+        values = {v: self.levels[v][code] for v, code in zip(asked, best, strict=True)}
+        return Explanation(values, float(np.log(answer.values[best])))
+
     def _unidentified(
         self, asked: tuple[str, ...], forced: Collection[str]
     ) -> ProbabilityRange | MeanRange:
@@ -246,12 +287,12 @@ class MixedNetwork:
 
     def predict_probabilities(
         self,
-        data: Mapping[str, ArrayLike],
+        data: Any,
         target: str,
         *,
         simulations: int = 10_000,
         seed: int = 0,
-    ) -> Floats:
+    ) -> Any:
         """Return the distribution of a discrete node for each row, given the available columns.
 
         The sampling error of fitted parameters is not included.
@@ -259,8 +300,9 @@ class MixedNetwork:
         Parameters
         ----------
         data
-            Columns of levels and numbers. Nodes without a column, and cells without a value (None
-            or NaN), are unknown and summed or integrated out. A column of the target is ignored.
+            A table, or a mapping of names to columns. Nodes without a column, and cells without a
+            value (None or NaN), are unknown and summed or integrated out. A column of the target is
+            ignored.
         target
             Name of a discrete node.
         simulations
@@ -271,8 +313,9 @@ class MixedNetwork:
 
         Returns
         -------
-        array
-            Probabilities, one row per row and one column per level.
+        array or table
+            Probabilities, one row per row and one column per level. For a table of pandas, Polars
+            or PyArrow, a table of the same kind with the same index.
 
         Raises
         ------
@@ -282,16 +325,18 @@ class MixedNetwork:
         self.dag.index(target)
         if target not in self.levels:
             raise MismatchError(f"{target!r} is continuous; predict() gives its expected value.")
-        return self._predicted(data, target, simulations, seed)
+        columns, labelled = hooks.columns_of(data)
+        found = self._predicted(columns, target, simulations, seed)
+        return labelled(found, self.levels[target])
 
     def predict(
         self,
-        data: Mapping[str, ArrayLike],
+        data: Any,
         target: str,
         *,
         simulations: int = 10_000,
         seed: int = 0,
-    ) -> NDArray[Any]:
+    ) -> Any:
         """Return the most probable level, or the expected value, of a node for each row.
 
         `predict_probabilities` and `query` return the distribution around it, and the simulation
@@ -300,19 +345,19 @@ class MixedNetwork:
         Parameters
         ----------
         data
-            Columns of levels and numbers; what is missing in them is unknown, as in
-            `predict_probabilities`.
+            A table, or a mapping of names to columns; what is missing in them is unknown, as in
+            `predict_probabilities`, which also says what is returned.
         target
             Name of a node.
         simulations, seed
             As in `predict_probabilities`.
         """
         self.dag.index(target)
-        predicted = self._predicted(data, target, simulations, seed)
-        if target not in self.levels:
-            return predicted
-        found: NDArray[Any] = label_array(self.levels[target])[predicted.argmax(axis=1)]
-        return found
+        columns, labelled = hooks.columns_of(data)
+        found: NDArray[Any] = self._predicted(columns, target, simulations, seed)
+        if target in self.levels:
+            found = label_array(self.levels[target])[found.argmax(axis=1)]
+        return labelled(found, (target,))
 
     def _predicted(
         self, data: Mapping[str, ArrayLike], target: str, simulations: int, seed: int
