@@ -43,6 +43,7 @@ public:
         words_ = std::min(fitting / word_lanes * word_lanes, bitmap_words(data.rows));
         maps_ = ZeroedArray<Word>{all * words_};
         grid_.resize(most_prefixes * bitmaps);
+        alone_.resize(bitmaps);
     }
 
     void count(Watch& watch) {
@@ -85,7 +86,9 @@ private:
         for (const Variable v : used_) {
             const std::span<const Code> codes{data_.column(v) + start, rows};
             for (std::size_t level = 0; level + 1 < data_.levels(v); ++level) {
-                write_bitmap(codes, level, {map(first_of(v) + level), words_});
+                const std::size_t number = first_of(v) + level;
+                write_bitmap(codes, level, {map(number), words_});
+                alone_[number] = count_bits(map(number), words_);
             }
         }
         depth_[0] = {
@@ -151,9 +154,10 @@ private:
         if (here.level == levels - 1) {
             return {.level = 0, .cell = cell, .map = here.map, .rows = here.rows};
         }
-        const Word* const own = map(first_of(variable) + here.level);
+        const std::size_t number = first_of(variable) + here.level;
+        const Word* const own = map(number);
         if (here.map == nullptr) {
-            return {.level = 0, .cell = cell, .map = own, .rows = count_bits(own, words_)};
+            return {.level = 0, .cell = cell, .map = own, .rows = alone_[number]};
         }
         const std::int64_t rows = store_common(here.map, own, room, words_);
         return {.level = 0, .cell = cell, .map = room, .rows = rows};
@@ -162,7 +166,9 @@ private:
     /// Adds an intersection of shared variables to those that are counted next.
     void add(const Depth& prefix) {
         if (prefix.map == nullptr) {
-            count_all_rows(prefix);
+            for (const Stretch& stretch : stretches_) {
+                add_counts(stretch, prefix, alone_.data() + stretch.first);
+            }
             return;
         }
         prefixes_.push_back(prefix.map);
@@ -180,15 +186,6 @@ private:
         }
         prefixes_.clear();
         added_.clear();
-    }
-
-    void count_all_rows(const Depth& prefix) {
-        for (const Stretch& stretch : stretches_) {
-            for (std::size_t b = 0; b < stretch.bitmaps; ++b) {
-                grid_[b] = count_bits(map(stretch.first + b), words_);
-            }
-            add_counts(stretch, prefix, grid_.data());
-        }
     }
 
     void add_counts(const Stretch& stretch, const Depth& prefix, const std::int64_t* counts) {
@@ -213,6 +210,7 @@ private:
     std::vector<const Word*> prefixes_;
     std::vector<Depth> added_;
     std::vector<std::int64_t> grid_;
+    std::vector<std::int64_t> alone_;  // rows of each bitmap
     std::size_t words_ = 0;
     std::size_t spare_ = 0;  // number of the first bitmap for intersections
     ZeroedArray<Word> maps_;

@@ -21,6 +21,11 @@ struct BitmapVariant {
     double intersection_cost;
 };
 
+/// Vectors of 512 bits that count their bits, and vectors of 256 bits; null where the compiler or the
+/// processor does not have them.
+[[nodiscard]] const BitmapVariant* avx512_variant();
+[[nodiscard]] const BitmapVariant* avx2_variant();
+
 /// Writes the bits of the rows after the last whole word, and zeros after them.
 template <class Code>
 void write_last_words(const Code* codes, std::size_t rows, Code level, Word* map,

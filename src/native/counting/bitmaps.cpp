@@ -4,13 +4,12 @@
 
 #include "core/simd.hpp"
 #include "counting/bitmap_variant.hpp"
-#include "counting/bitmaps_avx512.hpp"
 
 namespace isthmus {
 
 namespace {
 
-// The variant for processors whose vectors do not count bits. Its clones use the instruction that
+// The variant for processors without the vectors of the others. Its clones use the instruction that
 // counts the bits of one word, where there is one.
 
 inline Word popcount(Word word) { return static_cast<Word>(std::popcount(word)); }
@@ -85,8 +84,10 @@ constexpr BitmapVariant plain{&count_bits_plain,   &count_common_plain, &store_c
 
 const BitmapVariant& variant() {
     static const BitmapVariant* const chosen = [] {
-        const BitmapVariant* const wide = avx512_variant();
-        return wide == nullptr ? &plain : wide;
+        for (const BitmapVariant* const found : {avx512_variant(), avx2_variant()}) {
+            if (found != nullptr) return found;
+        }
+        return &plain;
     }();
     return *chosen;
 }

@@ -1,4 +1,4 @@
-#include "counting/bitmaps_avx512.hpp"
+#include "counting/bitmap_variant.hpp"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(ISTHMUS_NO_CLONES)
 

@@ -12,31 +12,25 @@ namespace {
 // Rows in a block: codes of a few dozen columns stay in the second-level cache.
 constexpr std::size_t block = 16384;
 
-// Two functions append a column as the last digit of a number to each row: in place, and to another
-// array. One for both would not know that its arrays are apart, and would not use vectors.
-
-template <class Code>
-inline void append_in_place(std::uint32_t* numbers, const Code* column, std::uint32_t radix,
-                            std::size_t rows) {
-    for (std::size_t i = 0; i < rows; ++i) numbers[i] = numbers[i] * radix + column[i];
-}
-
-template <class Code>
-inline void append(const std::uint32_t* numbers, const Code* column, std::uint32_t radix,
-                   std::uint32_t* out, std::size_t rows) {
-    for (std::size_t i = 0; i < rows; ++i) out[i] = numbers[i] * radix + column[i];
+/// Appends a column as the last digit of a number to each row.
+template <class Number, class Code>
+inline void append(const Number* numbers, const Code* column, Number radix, Number* out,
+                   std::size_t rows) {
+    for (std::size_t i = 0; i < rows; ++i) {
+        out[i] = static_cast<Number>(numbers[i] * radix + column[i]);
+    }
 }
 
 ISTHMUS_CLONES
-void append_digit(std::uint32_t* numbers, const std::uint8_t* column, std::uint32_t radix,
-                  std::size_t rows) {
-    append_in_place(numbers, column, radix, rows);
+void append_digit(const std::uint16_t* numbers, const std::uint8_t* column, std::uint16_t radix,
+                  std::uint16_t* out, std::size_t rows) {
+    append(numbers, column, radix, out, rows);
 }
 
 ISTHMUS_CLONES
-void append_digit(std::uint32_t* numbers, const std::uint16_t* column, std::uint32_t radix,
-                  std::size_t rows) {
-    append_in_place(numbers, column, radix, rows);
+void append_digit(const std::uint16_t* numbers, const std::uint16_t* column, std::uint16_t radix,
+                  std::uint16_t* out, std::size_t rows) {
+    append(numbers, column, radix, out, rows);
 }
 
 ISTHMUS_CLONES
@@ -51,10 +45,41 @@ void append_digit(const std::uint32_t* numbers, const std::uint16_t* column, std
     append(numbers, column, radix, out, rows);
 }
 
-ISTHMUS_CLONES
-void shorten(const std::uint32_t* numbers, std::uint16_t* out, std::size_t rows) {
-    for (std::size_t i = 0; i < rows; ++i) out[i] = static_cast<std::uint16_t>(numbers[i]);
-}
+/// Numbers of the rows of a block by the levels of some variables. The next set keeps what it has
+/// in common with the one before. Numbers that do not fit wrap around.
+template <class Number, class Code>
+class RowNumbers {
+public:
+    RowNumbers(const CodedColumns<Code>& data, std::size_t most)
+        : data_{data}, numbers_((most + 1) * block) {}
+
+    void start(std::size_t first, std::size_t rows) {
+        first_ = first;
+        rows_ = rows;
+        numbered_.clear();
+    }
+
+    [[nodiscard]] const Number* of(Variables variables) {
+        const auto differ = std::ranges::mismatch(variables, numbered_);
+        numbered_.resize(static_cast<std::size_t>(differ.in2 - numbered_.begin()));
+        while (numbered_.size() < variables.size()) {
+            const Variable v = variables[numbered_.size()];
+            append_digit(depth(), data_.column(v) + first_, static_cast<Number>(data_.levels(v)),
+                         depth() + block, rows_);
+            numbered_.push_back(v);
+        }
+        return depth();
+    }
+
+private:
+    [[nodiscard]] Number* depth() { return numbers_.data() + numbered_.size() * block; }
+
+    const CodedColumns<Code>& data_;
+    std::vector<Number> numbers_;  // of the first none, one, two, ... variables
+    std::vector<Variable> numbered_;
+    std::size_t first_ = 0;
+    std::size_t rows_ = 0;
+};
 
 }  // namespace
 
@@ -62,46 +87,28 @@ template <class Code>
 void add_by_histograms(const CodedColumns<Code>& data, const VariableSets& sets,
                        const std::vector<std::uint8_t>& chosen, CountTables& tables,
                        Watch& watch) {
-    const std::vector<std::size_t> runs = sets.runs();
     const auto histogram = std::make_unique<InterleavedHistogram>();
-    std::vector<std::uint32_t> prefix(block);
-    std::vector<std::uint32_t> keys(block);
-    std::vector<std::uint16_t> shorts(block);
+    RowNumbers<std::uint16_t, Code> small{data, sets.size()};
+    RowNumbers<std::uint32_t, Code> large{data, sets.size()};
     for (std::size_t start = 0; start < data.rows; start += block) {
         const std::size_t rows = std::min(block, data.rows - start);
-        for (std::size_t run = 0; run + 1 < runs.size(); ++run) {
-            bool numbered = false;
-            for (std::size_t q = runs[run]; q < runs[run + 1]; ++q) {
-                if (chosen[q] == 0) continue;
-                if (!numbered) {
-                    std::fill_n(prefix.data(), rows, 0U);
-                    for (const Variable v : sets.set(q).first(sets.size() - 1)) {
-                        append_digit(prefix.data(), data.column(v) + start,
-                                     static_cast<std::uint32_t>(data.levels(v)), rows);
-                    }
-                    shorten(prefix.data(), shorts.data(), rows);
-                    numbered = true;
+        small.start(start, rows);
+        large.start(start, rows);
+        for (std::size_t q = 0; q < sets.count(); ++q) {
+            if (chosen[q] == 0) continue;
+            const auto table = tables.table(q);
+            if (data.weights.empty() && table.size() <= InterleavedHistogram::most_cells) {
+                const Variable last = sets.last(q);
+                const std::uint16_t* const prefix = small.of(sets.set(q).first(sets.size() - 1));
+                histogram->count({prefix, rows}, data.column(last) + start, data.levels(last),
+                                 table);
+            } else {
+                const std::uint32_t* const cell = large.of(sets.set(q));
+                for (std::size_t i = 0; i < rows; ++i) {
+                    table[cell[i]] += data.weights.empty() ? 1 : data.weights[start + i];
                 }
-                const Variable v = sets.last(q);
-                const std::size_t radix = data.levels(v);
-                const Code* const column = data.column(v) + start;
-                const auto table = tables.table(q);
-                if (data.weights.empty() && table.size() <= InterleavedHistogram::most_cells) {
-                    histogram->count({shorts.data(), rows}, column, radix, table);
-                    watch.poll_signals();
-                    continue;
-                }
-                append_digit(prefix.data(), column, static_cast<std::uint32_t>(radix), keys.data(),
-                             rows);
-                std::int64_t* const cells = table.data();
-                if (data.weights.empty()) {
-                    for (std::size_t i = 0; i < rows; ++i) ++cells[keys[i]];
-                } else {
-                    const std::int64_t* const weights = data.weights.data() + start;
-                    for (std::size_t i = 0; i < rows; ++i) cells[keys[i]] += weights[i];
-                }
-                watch.poll_signals();
             }
+            watch.poll_signals();
         }
     }
 }
