@@ -30,6 +30,7 @@ class TableCounter:
         self._sizes = np.ascontiguousarray(cardinalities, dtype=np.int64)
         self._sets = list(sets)
         self._type = np.uint8 if self._sizes.max(initial=1) <= 2**8 else np.uint16
+        self._room = np.empty(0, dtype=self._type)
         self.n = 0
         self._places: dict[int, list[int]] = {}
         for i, members in enumerate(self._sets):
@@ -47,8 +48,14 @@ class TableCounter:
         return tuple(int(self._sizes[v]) for v in self._sets[i])
 
     def room(self, rows: int) -> NDArray[Any]:
-        """Return an array of zeros for the codes of so many rows, one row per variable."""
-        return np.zeros((len(self._sizes), rows), dtype=self._type)
+        """Return the array for the codes of the next rows, one row per variable.
+
+        It is the same memory each time, with what was there before.
+        """
+        cells = len(self._sizes) * rows
+        if len(self._room) < cells:
+            self._room = np.empty(cells, dtype=self._type)
+        return self._room[:cells].reshape(-1, rows)
 
     def update(self, codes: NDArray[Any]) -> None:
         """Add rows, each of which counts once."""
