@@ -72,6 +72,27 @@ def dense(count: int) -> ist.DAG:
     return ist.DAG(names, [(names[min(p)], names[max(p)]) for p in pairs])
 
 
+HEADS = """() => { const { cy } = Report.network; const zoom = cy.zoom();
+  return cy.edges('[head = "triangle"]').map((edge) => {
+    const width = edge.pstyle('width').pfValue;
+    const size = Math.max((13.37 * width) ** 0.9, 29) * edge.pstyle('arrow-scale').value;
+    const { x, y } = edge.renderedTargetEndpoint();
+    const { badLine, tgtArrowAngle } = edge._private.rscratch;
+    const drawn = !badLine && Number.isFinite(tgtArrowAngle);
+    return [x, y, 0.3 * size * zoom, edge.pstyle('target-arrow-color').strValue, drawn]; }); }"""
+
+
+def heads_of(page: Any) -> list[list[Any]]:
+    """Return tip, length and colour of all arrowheads, in pixels; all of them are drawn.
+
+    The length of a triangle of cytoscape.js is 0.3 of its size.
+    """
+    wait_until(page, "Report.network.cy.edges()[0]._private.rscratch.allpts !== undefined")
+    heads: list[list[Any]] = page.evaluate(HEADS)
+    assert all(drawn for *_, drawn in heads)
+    return heads
+
+
 @pytest.mark.parametrize(("dag", "names_in_boxes"), [(dense(30), True), (network(90), False)])
 def test_every_arrowhead_can_be_seen(
     browser: Any, tmp_path: Path, dag: ist.DAG, names_in_boxes: bool
@@ -80,24 +101,46 @@ def test_every_arrowhead_can_be_seen(
     shown = "Report.network.written.length > 10"
     wait_until(page, "Report.network.named()" if names_in_boxes else shown)
     assert page.evaluate("Report.network.named()") is names_in_boxes
-    # The length of a triangle of cytoscape.js is 0.3 of its size.
-    heads = page.evaluate(
-        """() => { const { cy } = Report.network; const zoom = cy.zoom();
-        return cy.edges('[head = "triangle"]').map((edge) => {
-          const width = edge.pstyle('width').pfValue;
-          const size = Math.max((13.37 * width) ** 0.9, 29) * edge.pstyle('arrow-scale').value;
-          const { x, y } = edge.renderedTargetEndpoint();
-          return [x, y, 0.3 * size * zoom, edge.pstyle('target-arrow-color').strValue]; }); }"""
-    )
+    heads = heads_of(page)
     assert len(heads) == len(dag.edges)
-    assert min(length for _, _, length, _ in heads) > 7.99  # pixels
-    assert {colour for *_, colour in heads} == {"rgb(70,86,103)"}  # none is faded
+    assert min(length for _, _, length, *_ in heads) > 7.99  # pixels
+    assert {colour for _, _, _, colour, _ in heads} == {"rgb(70,86,103)"}  # none is faded
     for left, top, right, bottom in page.evaluate("Report.network.written"):
         assert not [1 for x, y, *_ in heads if left < x < right and top < y < bottom]
     if names_in_boxes:
         assert_readable(page)
+        assert_apart(page)
     assert f"direction known ({len(dag.edges)})" in page.inner_text("#legend")
     assert page.problems == []
+
+
+def assert_apart(page: Any) -> None:
+    """No arrowhead lies on another one or in a box, and no line starts or ends far from its box."""
+    heads, drawn = heads_of(page), boxes(page)
+    for (ax, ay, *_), (bx, by, *_) in itertools.combinations(heads, 2):
+        assert max(abs(ax - bx), abs(ay - by)) > 3.5
+        assert abs(ax - bx) + abs(ay - by) > 7
+    for x, y, *_ in heads:
+        reach = [
+            max(left - x, x - right, top - y, y - bottom) for left, top, right, bottom, _ in drawn
+        ]
+        assert -2 < min(reach) < 40
+
+
+def test_layers_and_neighbourhoods_show_every_arrowhead(browser: Any, tmp_path: Path) -> None:
+    dag = network(20)
+    for size in (DESKTOP, PHONE):
+        page = opened(browser, write(tmp_path / "r.html", dag), size)
+        assert page.evaluate("Report.state.mode") == ("all" if size is DESKTOP else "near")
+        if size is DESKTOP:
+            assert_readable(page)
+            assert_apart(page)
+            page.click("[data-mode=near]")
+        assert_readable(page)
+        assert_apart(page)
+        page.click("#part")
+        assert page.evaluate("Report.state.mode") == "all"
+        assert page.problems == []
 
 
 def test_the_neighbourhood_of_a_hub_is_readable(browser: Any, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ _SCRIPTS = (
     "export.js",
     "main.js",
 )
-_DRAWING = ("layout.js", "network.js", "labels.js")
+_DRAWING = ("layout.js", "routes.js", "network.js", "labels.js")
 """Scripts that need the libraries: ``drawing.js`` runs both when the rest of the page is ready."""
 _EXPORT = 3_000_000
 """Maximum number of characters of a file that is embedded in the page."""

@@ -24,6 +24,14 @@ const Report = (() => {
     for (const listener of listeners) listener(what);
   }
 
+  // Show a part of the network. A variable that the reader did not choose is chosen only where one must be.
+  let picked = false;
+  listeners.push((what) => { picked ||= "chosen" in what; });
+  function show(mode) {
+    if (mode === "near" && state.chosen === null) change({ chosen: hub, mode });
+    else change({ mode, view: "network", ...(mode !== "near" && !picked && { chosen: null }) });
+  }
+
   const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const size = (edge) => (edge.values.length && edge.values[0] !== null ? Math.abs(edge.values[0]) : null);
   const largest = Math.max(0, ...edges.map((edge) => size(edge) ?? 0)) || 1;
@@ -94,7 +102,7 @@ const Report = (() => {
   const fileName = data.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "network";
 
   return {
-    fileName, data, nodes, edges, touching, degrees, hub, state, overview, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
+    fileName, data, nodes, edges, touching, degrees, hub, state, overview, change, show, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
     large: nodes.length > 60,
     interactive: document.querySelector("#drawing") !== null,
     listen: (listener) => listeners.push(listener),

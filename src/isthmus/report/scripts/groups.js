@@ -17,8 +17,9 @@ Report.groups = (() => {
 
   function label(group) {
     const own = members[group];
-    const shown = own.slice(0, 3).map((node) => short(nodes[node]));
-    if (own.length > 3) shown.push(`and ${own.length - 3} more`);
+    const most = count > 9 || matchMedia("(max-width: 40rem)").matches ? 1 : 3; // many boxes are small ones
+    const shown = own.slice(0, most).map((node) => short(nodes[node]));
+    if (own.length > most) shown.push(`and ${own.length - most} more`);
     const differ = differences(edges.filter((edge) => data.groups[edge.from] === group && data.groups[edge.to] === group));
     if (differ) shown.push(`${differ} ${differ === 1 ? "difference" : "differences"}`);
     return shown.join("\n");

@@ -131,60 +131,45 @@ Report.layout = (() => {
     return pack(boxes, aspect);
   }
 
-  // Items side by side, in as many rows as their width takes, all about equally wide.
-  function lines(ids, size, limit) {
-    const total = ids.reduce((sum, id) => sum + size(id).width + 16, 0);
-    const most = Math.min(total / Math.ceil(total / limit) + 40, limit);
-    const made = [];
-    for (const id of ids) {
-      const own = size(id).width + 16;
-      if (!made.length || made.at(-1).width + own > most) made.push({ ids: [], width: 0, height: 0 });
-      const row = made.at(-1);
-      row.ids.push(id);
-      row.width += own;
-      row.height = Math.max(row.height, size(id).height);
-    }
-    return made;
-  }
-
-  // A node between its parents, above, and its children, below; few neighbours without direction stand at its sides.
-  function around(centre, { above, beside, below }, size, limit, high) {
-    const whole = new Box();
+  // A variable between the lists of its parents and of its children; where the screen is narrow, both hang on its right.
+  // Lists have two columns if they are long, each box of the second one behind a gap of the first.
+  function around(centre, before, after, size, wide, high) {
+    const whole = Object.assign(new Box(), { parts: new Map() });
     const own = size(centre);
-    const half = Math.ceil(beside.length / 2);
-    const columns = [beside.slice(0, half), beside.slice(half)];
-    const widest = columns.map((ids) => Math.max(0, ...ids.map((id) => size(id).width)));
-    const fits = own.width + widest[0] + widest[1] + 160 <= limit && half <= 3;
-    if (!fits && above.length <= below.length) above = [...beside, ...above];
-    else if (!fits) below = [...beside, ...below];
-    const rows = (ids, start, sign) => {
-      let y = start;
-      for (const row of sign < 0 ? lines(ids, size, limit).reverse() : lines(ids, size, limit)) {
-        let x = -row.width / 2;
-        for (const id of row.ids) {
-          whole.add(id, x + 8 + size(id).width / 2, y + (sign * row.height) / 2, size(id).width, size(id).height);
-          x += size(id).width + 16;
-        }
-        y += sign * (row.height + 30);
-      }
-    };
-    whole.add(centre, 0, 0, own.width, own.height);
-    const tall = [above, below].map((ids) => lines(ids, size, limit).reduce((sum, row) => sum + row.height + 30, 0));
-    let reach = own.height / 2 + Math.max(64, Math.min(150, (high - tall[0] - tall[1]) / 2 - own.height));
-    if (fits) {
-      columns.forEach((ids, side) => {
-        const total = ids.reduce((sum, id) => sum + size(id).height + 12, -12);
-        let y = -total / 2;
-        for (const id of ids) {
-          const x = (own.width / 2 + 80 + widest[side] / 2) * (side ? 1 : -1);
-          whole.add(id, x, y + size(id).height / 2, size(id).width, size(id).height);
-          y += size(id).height + 12;
-        }
-        reach = Math.max(reach, total / 2 + 40);
-      });
+    const widest = (ids) => Math.max(0, ...ids.map((id) => size(id).width));
+    const pitch = Math.max(0, ...[...before, ...after].map((id) => size(id).height)) + 9;
+    const columns = (ids, rows) => (ids.length > rows ? [ids.filter((_, i) => i % 2 === 0), ids.filter((_, i) => i % 2 === 1)] : [ids]);
+    const breadth = (parts) => parts.reduce((sum, ids) => sum + widest(ids) + 26, -26);
+    let lists = [before, after].map((ids) => columns(ids, Math.floor(high / pitch)));
+    const spare = wide - own.width - breadth(lists[0]) - breadth(lists[1]);
+    whole.narrow = spare < 120;
+    if (whole.narrow) {
+      const rows = (high - own.height - 60) / pitch / (before.length + after.length);
+      lists = [before, after].map((ids) => columns(ids, Math.floor(rows * ids.length)));
+      lists = lists.map((parts, i) => (breadth(parts) + own.width + 20 <= wide ? parts : [[before, after][i]]));
     }
-    rows(above, -reach, -1);
-    rows(below, reach, 1);
+    const gap = Math.max(60, Math.min(200, spare / 2));
+    whole.add(centre, 0, 0, own.width, own.height);
+    lists.forEach((parts, list) => {
+      const side = whole.narrow || list ? 1 : -1;
+      const via = side * (own.width / 2 + (whole.narrow ? Math.min(20, wide - own.width - breadth(parts)) : gap));
+      // Boxes of one column stand as close as they can, those of two in a pattern of bricks.
+      const rows = parts.length > 1 ? parts[0].map(() => pitch) : parts[0].map((id) => size(id).height + 9);
+      const tall = rows.reduce((sum, height) => sum + height, parts.length > 1 && parts[1].length === parts[0].length ? pitch / 2 : 0);
+      const start = own.height / 2 + 24;
+      const top = whole.narrow ? (list ? start : -start - tall) : -tall / 2;
+      const middle = rows.map((height, row) => top + rows.slice(0, row).reduce((sum, other) => sum + other, height / 2));
+      const part = { side, via, name: list ? "after" : "before" };
+      let x = via;
+      parts.forEach((ids, column) => {
+        ids.forEach((id, row) => {
+          const { width, height } = size(id);
+          whole.add(id, x + (side * width) / 2, middle[row] + (column * pitch) / 2, width, height);
+          whole.parts.set(id, part);
+        });
+        x += side * (widest(ids) + 26);
+      });
+    });
     return whole;
   }
 
@@ -228,6 +213,35 @@ Report.layout = (() => {
     return Object.assign(box, { sides });
   }
 
+  // Whether a line between two places passes behind a box.
+  function hides([x, y], { width, height }, [ax, ay], [bx, by]) {
+    const near = Math.max(0, Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)));
+    return Math.abs(ax + near * (bx - ax) - x) < width / 2 && Math.abs(ay + near * (by - ay) - y) < height / 2;
+  }
+
+  // Boxes on an ellipse, as small as it can be if none touches another, and lines pass behind none.
+  function circle(ids, links, size, aspect) {
+    const shape = Math.max(0.7, Math.min(1.4, aspect));
+    const placed = (radius) => {
+      const box = new Box();
+      ids.forEach((id, i) => {
+        const angle = (2 * Math.PI * (i + 0.5)) / ids.length;
+        box.add(id, radius * shape * Math.sin(angle), -radius * Math.cos(angle), size(id).width, size(id).height);
+      });
+      return box;
+    };
+    const apart = ([a, [ax, ay]], [b, [bx, by]]) => Math.abs(ax - bx) >= (size(a).width + size(b).width) / 2 + 8 || Math.abs(ay - by) >= (size(a).height + size(b).height) / 2 + 30;
+    const free = ({ places }) => {
+      const all = [...places];
+      return all.every((one, i) => all.slice(i + 1).every((two) => apart(one, two)));
+    };
+    const clear = ({ places }) => links.every(({ from, to }) => ids.every((id) => id === from || id === to || !hides(places.get(id), size(id), places.get(from), places.get(to))));
+    let radius = 60;
+    while (!free(placed(radius))) radius *= 1.08;
+    const larger = [1, 1.1, 1.2, 1.3, 1.4].map((factor) => placed(factor * radius));
+    return larger.find(clear) ?? larger[0];
+  }
+
   // Each group in a box of its own: in layers or on an ellipse if they are few, else in rows that fit the screen.
   function grouped(boxes, links, aspect) {
     const size = (id) => ({ width: boxes.get(id).width + 26, height: boxes.get(id).height + 26 });
@@ -239,8 +253,7 @@ Report.layout = (() => {
         if (fit(next, aspect) > 0.6 * fit(best, aspect)) best = next;
       }
     } else if (ids.length <= 24 && [...boxes.values()].every(({ places }) => places.size === 1)) {
-      const next = ring(ids, links, size, aspect);
-      if (fit(next, aspect) > 0.5 * fit(best, aspect)) best = next;
+      best = circle(ids, links, (id) => boxes.get(id), aspect);
     }
     const whole = new Box();
     for (const [id, [x, y]] of best.places) {

@@ -12,7 +12,6 @@
     stage.style.height = matchMedia("(max-width: 52rem)").matches ? "" : `max(30rem, calc(100vh - ${top}px))`;
   }
   addEventListener("resize", fill);
-  fill();
 
   const search = $("#search");
   function choose() {
@@ -31,13 +30,7 @@
   });
 
   for (const button of all("[data-view]")) button.addEventListener("click", () => Report.change({ view: button.dataset.view }));
-  for (const button of all("[data-mode]")) {
-    button.addEventListener("click", () => {
-      if (button.dataset.mode === "near" && state.chosen === null) {
-        Report.change({ chosen: Report.hub, mode: "near" });
-      } else Report.change({ mode: button.dataset.mode });
-    });
-  }
+  for (const button of all("[data-mode]")) button.addEventListener("click", () => Report.show(button.dataset.mode));
   $("#radius")?.addEventListener("change", (event) => Report.change({ radius: Number(event.target.value) }));
   $("#compare")?.addEventListener("change", (event) => Report.change({ compared: event.target.checked }));
   for (const button of all("[data-zoom]")) button.addEventListener("click", () => network.zoom(Number(button.dataset.zoom)));
@@ -70,6 +63,8 @@
     if (radius) radius.hidden = state.mode !== "near" || state.view !== "network";
     const drawing = $("#drawing");
     if (drawing) drawing.style.visibility = state.view === "network" ? "" : "hidden";
+    $("#legend").hidden = state.view === "whatif";
+    fill();
   }
   Report.listen(mark);
   mark();

@@ -1,7 +1,7 @@
 "use strict";
 // The drawing of the network, by cytoscape.js.
 (() => {
-  const { nodes, edges, state, groups, layout, marks, color } = Report;
+  const { nodes, edges, state, groups, layout, routes, marks, color } = Report;
   const FONT = 13;
   const READABLE = 11; // pixels of the smallest names in boxes; below, nodes are dots and labels.js writes names
   const DOT = 9; // pixels
@@ -45,9 +45,8 @@
       ...marks.styles(detail),
       { selector: "edge.straight", style: { "curve-style": "straight" } },
       { selector: "edge.bent", style: { "curve-style": "unbundled-bezier", "control-point-weights": "data(weights)", "control-point-distances": "data(distances)", "edge-distances": "node-position" } },
-      { selector: "edge.inner", style: { "edge-distances": "endpoints", "source-endpoint": "data(start)", "target-endpoint": "data(end)", "target-distance-from-node": "data(back)" } },
-      { selector: "edge.side", style: { opacity: 0.4 } },
-      { selector: "edge.counted", style: { label: "data(count)", "font-size": px(12), color: text, "text-background-color": back, "text-background-opacity": 1, "text-background-padding": px(3), "text-background-shape": "round-rectangle" } },
+      { selector: "edge.routed", style: { "edge-distances": "endpoints", "source-endpoint": "data(start)", "target-endpoint": "data(stop)" } },
+      { selector: "edge.counted", style: { "source-label": "data(count)", "source-text-offset": "data(along)", "font-size": px(12), color: text, "text-background-color": back, "text-background-opacity": 1, "text-background-padding": px(3), "text-background-shape": "round-rectangle" } },
       { selector: ".far", style: far },
       { selector: "node.near", style: { "border-color": mark, "border-width": px(2) } },
       { selector: "edge.near", style: { opacity: 1, "z-index": 9 } },
@@ -77,17 +76,18 @@
     };
   }
 
-  function nodeElement(node, place) {
-    return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], ...sizes[node] }, position: { x: place[0], y: place[1] } };
+  function nodeElement(node, place, own = sizes[node]) {
+    return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], ...own }, position: { x: place[0], y: place[1] } };
   }
 
   const dense = edges.length > Math.max(40, 2 * nodes.length);
   const rank = new Map([...edges].sort((a, b) => (Report.size(a) ?? 0) - (Report.size(b) ?? 0)).map((edge, i, { length }) => [edge, (i + 1) / length]));
 
-  // Weak edges of dense networks fade; their arrowheads stay.
-  const strengthFade = (edge) => (dense ? 0.2 + 0.75 * rank.get(edge) ** 3 : 0.9);
+  // Weak edges of dense networks fade; their arrowheads stay, and so do edges without any.
+  const strengthFade = (edge) => (dense ? Math.max(edge.mark === "open" ? 0.7 : 0.2, 0.2 + 0.75 * rank.get(edge) ** 3) : 0.9);
 
-  function edgeElement(edge, places, bends, classes = [], fade = strengthFade(edge)) {
+  // Along the line between the ends, with bends, or along a route.
+  function edgeElement(edge, places, { bends = [], route = null, fade = strengthFade(edge) } = {}) {
     const own = edge.state && state.compared && edge.state !== "same" ? edge.state : "";
     // In a comparison, widths tell the differences.
     const strength = state.compared ? null : Report.size(edge);
@@ -97,9 +97,11 @@
       fade,
       width: strength === null ? 1.4 : 0.8 + (3.2 * strength) / Report.largest, ...(own && { state: own }),
     };
-    const points = bends ?? [];
-    if (points.length) Object.assign(data, segments(points, places.get(edge.from), places.get(edge.to)));
-    return { group: "edges", data, classes: [own, points.length ? "bent" : "straight", ...classes].filter(Boolean).join(" ") };
+    const [from, to] = [places.get(edge.from), places.get(edge.to)];
+    const relative = ([x, y], [cx, cy]) => `${x - cx}px ${y - cy}px`;
+    if (route) Object.assign(data, segments(route.points, route.start, route.stop), { start: relative(route.start, from), stop: relative(route.stop, to) });
+    else if (bends.length) Object.assign(data, segments(bends, from, to));
+    return { group: "edges", data, classes: [own, route || bends.length ? "bent" : "straight", route ? "routed" : ""].filter(Boolean).join(" ") };
   }
 
   const MARGIN = 24;
@@ -124,59 +126,56 @@
     return points.filter(([x, y], i) => i === 0 || i === points.length - 1 || Math.abs((x - ax) * (by - ay) - (y - ay) * (bx - ax)) > 20 * Math.hypot(bx - ax, by - ay));
   }
 
+  // Boxes that have room for all arrowheads.
+  const taller = (heads, id, step = 5) => ({ ...sizes[id], height: Math.max(sizes[id].height, routes.room(heads(id), step)) });
+  const wider = (heads, id) => ({ ...sizes[id], width: Math.max(sizes[id].width, routes.room(heads(id), routes.HEAD) + 12) });
+
   function flatElements(ids) {
     const own = shownEdges(ids);
     const room = (pixels) => (pixels - 2 * MARGIN) / CLOSEST;
-    const box = layout.stretched(layout.flat(ids, links(own), size, aspect()), size, room(container.clientWidth), room(container.clientHeight));
-    const bends = new Map([...box.bends].map(([key, points]) => [key, smooth(points)]));
-    return drawn([
-      ...ids.map((id) => nodeElement(id, box.places.get(id))),
-      ...own.map((edge) => edgeElement(edge, box.places, bends.get(`${edge.from} ${edge.to}`))),
-    ], [...bends.values()].flat());
+    const heads = routes.heads(own);
+    const wide = (id) => wider(heads, id);
+    const box = layout.stretched(layout.flat(ids, links(own), wide, aspect()), wide, room(container.clientWidth), room(container.clientHeight));
+    const boxes = ids.map((id) => nodeElement(id, box.places.get(id), wide(id)));
+    const made = drawn(boxes, [...box.bends.values()].flat());
+    const way = readable(made) ? routes.down(own, box.places, box.bends, wide) : null;
+    const look = (edge) => (way ? { route: way(edge) } : { bends: smooth(box.bends.get(`${edge.from} ${edge.to}`) ?? []) });
+    made.elements.push(...own.map((edge) => edgeElement(edge, box.places, look(edge))));
+    return made;
   }
 
-  // Edges inside of a ring of names. Arrowheads at one name are staggered, so that none covers another.
-  function ringElements(ids) {
+  // Edges inside of a ring of names, with this much room for each arrowhead.
+  function ringElements(ids, step) {
     const own = shownEdges(ids);
-    const box = layout.ring(ids, links(own), size, aspect());
-    // Edges start and end at the inner side of names, and bow towards the centre.
-    const ends = new Map([...box.places].map(([id, [x, y]]) => [id, [x - (box.sides.get(id) * sizes[id].width) / 2, y]]));
-    const end = (node) => `${-50 * box.sides.get(node)}% 0%`;
-    const bow = ({ from, to }) => {
-      const [[ax, ay], [bx, by]] = [ends.get(from), ends.get(to)];
-      return [[((ax + bx) / 2) * (box.sides.get(from) === box.sides.get(to) ? 0.35 : 0.9), ((ay + by) / 2) * 0.9]];
-    };
-    const back = new Map();
-    for (const id of ids) own.filter((edge) => edge.to === id).sort((a, b) => bow(a)[0][1] - bow(b)[0][1]).forEach((edge, i) => back.set(edge, 2 + 12 * (i % 3)));
-    const inner = own.map((edge) => edgeElement(edge, ends, bow(edge), ["inner"]));
-    inner.forEach(({ data }, i) => Object.assign(data, { start: end(own[i].from), end: end(own[i].to), back: back.get(own[i]) }));
-    return drawn([...ids.map((id) => nodeElement(id, box.places.get(id))), ...inner]);
+    const heads = routes.heads(own);
+    const tall = (id) => taller(heads, id, step);
+    const box = layout.ring(ids, links(own), tall, aspect());
+    const way = routes.across(own, box, tall);
+    return drawn([...ids.map((id) => nodeElement(id, box.places.get(id), tall(id))), ...own.map((edge) => edgeElement(edge, box.places, { route: way(edge) }))]);
   }
 
-  // A variable between its parents and its children; edges among those are drawn as faint arcs.
+  // A variable between its parents and its children; edges among those are faint.
   function aroundElements(centre) {
     const ids = [...Report.near(centre, state.radius)].filter((id) => id !== centre);
     const own = shownEdges([centre, ...ids]);
     const touches = (edge) => edge.from === centre || edge.to === centre;
     const link = new Map(own.filter(touches).map((edge) => [Report.other(edge, centre), edge]));
-    const parts = { above: [], beside: [], below: [] };
-    for (const id of ids) {
-      const edge = link.get(id);
-      if (!edge || (edge.directed && edge.to === centre)) parts.above.push(id);
-      else if (!edge.directed) parts.beside.push(id);
-      else parts.below.push(id);
-    }
+    const before = ids.filter((id) => link.get(id)?.directed && link.get(id)?.to === centre);
+    const after = ids.filter((id) => link.get(id)?.directed && link.get(id)?.from === centre);
+    // Neighbours without direction, and spouses, stand where there is room.
+    for (const id of ids.filter((one) => !before.includes(one) && !after.includes(one))) (before.length < after.length ? before : after).push(id);
     const [wide, high] = [container.clientWidth, container.clientHeight].map((pixels) => (pixels - 2 * MARGIN) * (FONT / READABLE));
-    const box = layout.around(centre, parts, size, wide, high);
-    const arc = (edge) => {
-      const [[ax, ay], [bx, by]] = [box.places.get(edge.from), box.places.get(edge.to)];
-      const high = Math.min(60, 14 + Math.hypot(bx - ax, by - ay) / 8) * (ay + by > 0 ? 1 : -1);
-      return [[(ax + bx) / 2, (ay + by) / 2 + high]];
-    };
+    const most = Math.max(before.length, after.length);
+    const margin = own.every(touches) ? 0 : 100; // for what bulges
+    let room = (id) => (id === centre ? taller(() => most, id) : sizes[id]);
+    let box = layout.around(centre, before, after, room, wide - margin, high);
+    if (box.narrow) box = layout.around(centre, before, after, (room = size), wide - margin / 2, high);
+    const way = routes.around(own, centre, box, room);
+    const arcs = own.filter((edge) => !touches(edge)).flatMap((edge) => way(edge).points);
     return drawn([
-      ...[centre, ...ids].map((id) => nodeElement(id, box.places.get(id))),
-      ...own.map((edge) => (touches(edge) ? edgeElement(edge, box.places, null, [], 0.9) : edgeElement(edge, box.places, arc(edge), link.has(edge.from) && link.has(edge.to) ? ["side"] : []))),
-    ]);
+      ...[centre, ...ids].map((id) => nodeElement(id, box.places.get(id), room(id))),
+      ...own.map((edge) => edgeElement(edge, box.places, { route: way(edge), fade: touches(edge) ? 0.9 : 0.3 })),
+    ], arcs);
   }
 
   // The box behind the nodes of an open group. A parent in the sense of cytoscape.js would be slow.
@@ -211,12 +210,19 @@
       }
     });
     const single = visible.filter((e) => typeof place(e.from) === "number" && typeof place(e.to) === "number");
-    elements.push(...single.map((e) => edgeElement(e, whole.places, smooth(whole.bends.get(`${e.from} ${e.to}`) ?? []))));
+    elements.push(...single.map((e) => edgeElement(e, whole.places, { bends: smooth(whole.bends.get(`${e.from} ${e.to}`) ?? []), fade: strengthFade(e) * (groups.of[e.from] === groups.of[e.to] || e.mark === "open" ? 1 : 0.5) })));
     const id = (end) => (typeof end === "number" ? `n${end}` : end);
+    const at = new Map(elements.filter(({ position }) => position).map(({ data, position }) => [data.id, { ...data, ...position }]));
+    // Pixels between the borders of two boxes, along the line between their centres.
+    const apart = (a, b) => {
+      const [dx, dy] = [Math.abs(at.get(a).x - at.get(b).x), Math.abs(at.get(a).y - at.get(b).y)];
+      const inside = [a, b].reduce((sum, end) => sum + Math.min(at.get(end).width / 2 / (dx || 1e-9), at.get(end).height / 2 / (dy || 1e-9)), 0);
+      return Math.max(0, 1 - inside) * Math.hypot(dx, dy);
+    };
     const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
     elements.push(...merged.map(({ from, to, edges: own, heads }) => ({
       group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own) },
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own), along: 0.45 * apart(id(from), id(to)) },
       classes: "counted straight",
     })));
     return drawn(elements, [...whole.bends.values()].flat());
@@ -229,8 +235,8 @@
   // The whole network in layers if its names can be read then; on a ring if it is dense; else in communities.
   function wholeElements() {
     if (nodes.length <= 64 && edges.length > 2 * nodes.length) {
-      const ring = ringElements(everything);
-      if (readable(ring)) return ring;
+      const ring = [5, routes.HEAD / 3].map((step) => ringElements(everything, step)).find(readable);
+      if (ring) return ring;
     }
     const flat = nodes.length <= 150 ? flatElements(everything) : null;
     if (nodes.length <= 12 || (flat && readable(flat))) return flat;
@@ -277,7 +283,10 @@
     let centre = { x: (left + right) / 2, y: (top + bottom) / 2 };
     if (state.mode === "near" && state.chosen !== null && zoom < READABLE / FONT) {
       zoom = READABLE / FONT;
-      if ((bottom - top) * zoom > height) centre = { x: centre.x, y: boxes.find(({ node }) => node === state.chosen).y };
+      // Around the chosen one, as far as there is something to see.
+      const half = (height / 2 - MARGIN) / zoom;
+      const { y } = boxes.find(({ node }) => node === state.chosen);
+      if (bottom - top > 2 * half) centre = { x: centre.x, y: Math.max(top + half, Math.min(bottom - half, y)) };
     }
     return { zoom, pan: { x: width / 2 - zoom * centre.x, y: height / 2 - zoom * centre.y } };
   }

@@ -114,11 +114,22 @@
     return [head, members.length ? list : element("p", "None.", { class: "hint" })];
   }
 
-  function focusButton() {
-    if (!Report.interactive || state.mode === "near") return [];
-    const made = element("button", "Show its neighbourhood", { type: "button", id: "focus" });
-    made.addEventListener("click", () => Report.change({ mode: "near", view: "network" }));
-    return [made];
+  // To the neighbourhood of the variable, and back to all of them.
+  function partButton() {
+    if (!Report.interactive) return [];
+    const near = state.mode === "near";
+    const made = element("button", near ? "Show the whole network" : "Show its neighbourhood", { type: "button", id: "part" });
+    made.addEventListener("click", () => Report.show(near ? Report.overview : "near"));
+    const share = `The drawing shows ${Report.near(state.chosen, state.radius).size} of ${nodes.length} variables.`;
+    return near && state.view === "network" ? [element("p", share, { class: "hint" }), made] : [made];
+  }
+
+  // What the drawing shows, for readers who have selected nothing.
+  function help() {
+    if (state.view !== "network" || !Report.interactive) return [];
+    if (state.mode === "groups") return [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to open or close it. Lines between boxes stand for as many edges as they are labelled with, and have a head at each end that one of these edges points to.", { class: "hint" })];
+    if (state.mode === "all" && Report.large) return [element("p", "So many variables at once are an overview. Point at one to see its edges, and select it to see its neighbourhood.", { class: "hint" })];
+    return [];
   }
 
   function family(own, chosen) {
@@ -147,8 +158,7 @@
     const { chosen } = state;
     if (state.edge !== null) return showEdge(Report.edges[state.edge]);
     if (chosen === null) {
-      const help = state.mode === "groups" ? [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to open or close it.", { class: "hint" })] : [];
-      panel.replaceChildren(hint, ...help, ...tags("Variables with most edges", hubs), ...again());
+      panel.replaceChildren(hint, ...help(), ...tags("Variables with most edges", hubs), ...again());
       return undefined;
     }
     const own = touching[chosen].filter((edge) => edge.inGraph || edge.state === "missing" || data.threshold !== null);
@@ -162,7 +172,7 @@
       close,
       element("h2", nodes[chosen]),
       element("p", about, { class: "hint" }),
-      ...focusButton(),
+      ...partButton(),
       ...(data.pag ? causes(own, chosen) : family(own, chosen)),
     ];
     const details = document.querySelector(`details[data-panel="${chosen}"] > div`);
@@ -184,5 +194,5 @@
 
   watchTables(document);
   show();
-  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "edited" in what) show(); });
+  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "view" in what || "radius" in what || "edited" in what) show(); });
 })();

@@ -1,0 +1,96 @@
+"""Screenshots of reports with 8 to 500 nodes, on a desktop and on a phone, to look at.
+
+    python benchmarks/report_pictures.py FOLDER [NODES ...]
+
+Writes reports of 8 (asia), 31 (breast cancer, mixed), 37 (alarm), 100 (simulated), 223 (andes) and
+500 (simulated) nodes, and for each the page as it opens, the whole network, the communities, and
+what-if where the page can answer. Networks are looked for in ../shared/data, or under ISTHMUS_DATA.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+import isthmus as ist
+from isthmus.io import read_bif
+
+HOME = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[2] / "shared" / "data"))
+SCREENS = {"desktop": {"width": 1440, "height": 900}, "phone": {"width": 390, "height": 844}}
+
+
+def classic(name: str) -> Any:
+    return read_bif(HOME / "networks" / f"{name}.bif.gz").sample(2_000, seed=1)
+
+
+def breast_cancer() -> Any:
+    from sklearn.datasets import load_breast_cancer
+
+    table = load_breast_cancer(as_frame=True)
+    return table.data.assign(diagnosis=table.target.map({0: "malignant", 1: "benign"}))
+
+
+def genes(count: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(400, count))
+    for j in range(1, count):
+        parents = rng.choice(np.arange(max(0, j - 40), j), min(j, 2), replace=False)
+        table[:, j] += table[:, parents] @ rng.choice([-0.8, 0.8], len(parents))
+        table[:, j] /= table[:, j].std()
+    return {f"gene_{j:03d}": table[:, j] for j in range(count)}
+
+
+TABLES: dict[int, Callable[[], Any]] = {
+    8: lambda: classic("asia"),
+    31: breast_cancer,
+    37: lambda: classic("alarm"),
+    100: lambda: genes(100),
+    223: lambda: classic("andes"),
+    500: lambda: genes(500),
+}
+
+
+def report(count: int, folder: Path) -> Path:
+    """Write the report of the table with this many columns."""
+    path = folder / f"{count}.html"
+    solution = ist.learn(TABLES[count](), seed=1)
+    solution.report(path, title=f"Network of {count} variables", table="table.csv")
+    return path
+
+
+def pictures(browser: Any, path: Path) -> None:
+    """Take pictures of all views of a report."""
+    for screen, size in SCREENS.items():
+        page = browser.new_page(viewport=size)
+        page.goto(path.resolve().as_uri())
+        page.wait_for_selector("#waiting", state="detached")
+        for name in ("opened", "all", "groups", "whatif"):
+            if name != "opened":
+                button = page.locator(f"[data-mode={name}], [data-view={name}]")
+                button.click()
+            page.wait_for_timeout(400)
+            page.screenshot(path=path.with_name(f"{path.stem}-{screen}-{name}.png"))
+        page.close()
+
+
+def main(folder: Path, counts: list[int]) -> None:
+    """Write reports and their pictures into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as started:
+        browser = started.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for count in counts:
+            pictures(browser, report(count, folder))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), [int(word) for word in sys.argv[2:]] or list(TABLES))
