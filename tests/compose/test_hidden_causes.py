@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import MismatchError, UnplannedError
+from isthmus.errors import GraphError, MismatchError, UnplannedError
 from isthmus.results import Ending
 from isthmus.searches import PAGSearch, Search
 from isthmus.types import Floats, Integers
@@ -191,3 +192,45 @@ def test_a_test_alone_means_pc() -> None:
     solution = ist.learn(numbers(), score=ist.FisherZ())
     assert "search PC(" in solution.choice
     assert solution.fit().dag == solution.dag
+
+
+def test_effects_that_hidden_causes_leave_identified() -> None:
+    """x --> y is visible by a and b; a o-> x is not; nothing leads from y to x."""
+    rng = np.random.default_rng(3)
+    u, a, b, w, e, f = rng.normal(size=(6, 4000))
+    x = a + b + e
+    y = 0.8 * x + u + w + f
+    table = {"a": a, "b": b, "x": x, "y": y, "z": u + 0.5 * rng.normal(size=4000), "w": w}
+    solution = ist.learn(table, search=ist.BossFCI())
+    effect = solution.effect("x", "y")
+    low, high = effect.interval()
+    assert effect.identified
+    assert low < 0.8 < high
+    assert high - low < 0.1
+    assert effect.adjustment == ("z", "w")  # not needed, but they explain noise of y
+    unknown = solution.effect("a", "y")
+    assert not unknown.identified
+    assert np.isnan(unknown.value)
+    assert unknown.interval() == (-np.inf, np.inf)
+    assert str(unknown).startswith("a → y: not identified by adjustment; a o-> x leaves open")
+    backward = solution.effect("y", "x")
+    assert backward.zero is ist.results.ZeroEffect.NO_PATH
+    assert backward.value == 0
+    assert np.isnan(backward.standard_error)
+    known = ist.Knowledge(tiers=[["a", "b"], ["x"], ["y", "z", "w"]])
+    with_tiers = ist.learn(table, search=ist.BossFCI(), knowledge=known)
+    assert with_tiers.effect("y", "x").zero is ist.results.ZeroEffect.KNOWLEDGE
+    with pytest.raises(GraphError, match="same node"):
+        solution.effect("x", "x")
+    with pytest.raises(MismatchError, match="no statistics"):
+        replace(solution, statistics_kept=None).effect("x", "y")
+
+
+def test_effects_of_levels_in_a_pag() -> None:
+    solution = ist.learn(ist.datasets.asia(rows=3000, seed=2), search=ist.BossFCI())
+    effect = solution.effect("either", "dysp")
+    truth = 0.45 * (0.9 - 0.8) + 0.55 * (0.7 - 0.1)  # averaged over bronc
+    low, high = effect.interval()
+    assert effect.adjustment == ("bronc",)
+    assert low < truth < high
+    assert not solution.effect("smoke", "lung").identified

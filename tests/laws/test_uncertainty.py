@@ -27,6 +27,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "fit_gp": "error bands",
         "strengths": "without a standard error",
     },
+    "PAGSolution": {"effect": "standard error"},
     "EffectEstimate": {
         "value": "interval",
         "standard_error": "standard error",

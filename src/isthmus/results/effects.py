@@ -11,7 +11,8 @@ from math import inf, nan, sqrt
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import GraphError
-from isthmus.graphs import CPDAG, PDAG, Knowledge
+from isthmus.graphs import CPDAG, PAG, PDAG, Knowledge
+from isthmus.graphs.adjustment import find_adjustment
 from isthmus.graphs.possible_parents import (
     is_identified,
     outcome_parents,
@@ -52,6 +53,11 @@ class ZeroEffect(Enum):
 
     KNOWLEDGE = "background knowledge excludes every directed path"
     DIRECTION = "the learned graph has the opposite edge"
+    NO_PATH = "no path of the learned PAG can be directed from cause to effect"
+
+
+_LEARNED_ZEROS = (ZeroEffect.DIRECTION, ZeroEffect.NO_PATH)
+"""Zeros that are right or wrong, without a standard error."""
 
 
 @final
@@ -62,7 +68,7 @@ class PossibleEffect:
     Attributes
     ----------
     parents
-        The parents of the cause.
+        The parents of the cause; none in a PAG.
     adjustment
         The variables that were adjusted for: the parents, and parents of the effect and of
         variables before it. Empty if the effect is a parent, since it is zero then.
@@ -114,7 +120,8 @@ class EffectEstimate:
     identified
         Whether all members of the equivalence class imply the same effect. The graph decides this:
         the effect is not identified if a possibly directed path to it leaves the cause by an edge
-        that can point either way.
+        that can point either way. In a PAG: whether the effect is zero, or adjustment for measured
+        variables gives it in all graphs that the PAG stands for.
     alternatives
         One estimate for each possible set of parents of the cause in the class; a single one if
         the effect is identified. Empty if there are too many sets: the range was not computed.
@@ -126,6 +133,8 @@ class EffectEstimate:
         Why the effect is zero without an estimate, or None if it was estimated.
     comparison
         What the effect is the difference of: one unit of the cause, or two of its levels.
+    reason
+        Why an effect in a PAG is not identified.
     """
 
     cause: str
@@ -135,6 +144,7 @@ class EffectEstimate:
     has_path: bool = True
     zero: ZeroEffect | None = None
     comparison: EffectComparison = EffectComparison()
+    reason: str = ""
 
     @property
     def value(self) -> float:
@@ -152,7 +162,7 @@ class EffectEstimate:
         is not identified, or zero because of a learned direction, whose uncertainty
         `Posterior.effects` includes.
         """
-        if not self.identified or self.zero is ZeroEffect.DIRECTION:
+        if not self.identified or self.zero in _LEARNED_ZEROS:
             return nan
         return self.alternatives[0].standard_error
 
@@ -237,7 +247,7 @@ class EffectEstimate:
         check_level(level)
         if not self.alternatives:
             return -inf, inf
-        if self.zero is ZeroEffect.DIRECTION:
+        if self.zero in _LEARNED_ZEROS:
             return nan, nan
         bounds = [each.interval(level) for each in self.alternatives]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
@@ -257,6 +267,11 @@ class EffectEstimate:
                 "direction has no standard error or interval; Posterior.effects includes its "
                 "uncertainty."
             )
+        if self.zero is ZeroEffect.NO_PATH:
+            return (
+                f"{pair}: 0, because no path of the learned PAG can be directed. Learned marks "
+                "have no standard error or interval."
+            )
         adjusted = f", adjusted for {', '.join(self.adjustment)}" if self.adjustment else ""
         error = f"standard error {self.standard_error:.2g}{self._assumed()}"
         text = f"{pair}: {self.value:.4g} ({error}){adjusted}"
@@ -269,6 +284,8 @@ class EffectEstimate:
         )
 
     def _unidentified(self, pair: str) -> str:
+        if self.reason:
+            return f"{pair}: not identified by adjustment; {self.reason}."
         text = (
             f"{pair}: not identified; the data do not determine the directions of all edges at "
             f"{self.cause}."
@@ -358,6 +375,51 @@ def estimate_effect(
     alternatives = tuple(estimate(own) for own in families) if computed else ()
     return EffectEstimate(
         cause, effect, identified=False, alternatives=alternatives, comparison=comparison
+    )
+
+
+def estimate_pag_effect(
+    pag: PAG,
+    knowledge: Knowledge | None,
+    cause: str,
+    effect: str,
+    adjusted: Adjusted,
+    comparison: EffectComparison = EffectComparison(),
+) -> EffectEstimate:
+    """Estimate a total effect that a PAG identifies by adjustment, or say why it does not.
+
+    Parameters
+    ----------
+    pag
+        The graph.
+    knowledge
+        What was known about the edges beforehand.
+    cause, effect
+        Names of two variables.
+    adjusted
+        Computes an adjusted effect.
+    comparison
+        What it is the difference of.
+    """
+    if pag.index(cause) == pag.index(effect):
+        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
+    found = find_adjustment(pag, cause, effect)
+    zero = None if found.has_path else ZeroEffect.NO_PATH
+    if knowledge is not None and knowledge.excludes_path(pag.nodes, cause, effect):
+        zero = ZeroEffect.KNOWLEDGE
+    own = PossibleEffect((), (), 0.0, 0.0, 0)
+    if zero is None and found.variables is not None:
+        own = PossibleEffect((), found.variables, *adjusted(cause, effect, found.variables))
+    identified = zero is not None or found.variables is not None
+    return EffectEstimate(
+        cause,
+        effect,
+        identified=identified,
+        alternatives=(own,) if identified else (),
+        has_path=zero is None,
+        zero=zero,
+        comparison=comparison,
+        reason="" if identified else found.reason,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 from isthmus.errors import MismatchError
 from isthmus.graphs import PAG, Knowledge
 from isthmus.graphs.pag import EDGE_KINDS
+from isthmus.models import Level
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.effects import EffectEstimate, estimate_pag_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
-from isthmus.results.solution import StatisticsKept
+from isthmus.results.solution import StatisticsKept, require_statistics
 from isthmus.results.status import Status
 
 if TYPE_CHECKING:
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
 class PAGSolution:
     """What is known about causes if some of them may be hidden; from `FCI` or `BossFCI`.
 
-    It can be drawn, saved and reported like a `Solution`. It has no parameters: these need a graph
-    of the columns alone.
+    It can be drawn, saved and reported like a `Solution`, and has the effects that are identified.
+    It has no parameters: these need a graph of the columns alone.
 
     Attributes
     ----------
@@ -81,6 +84,39 @@ class PAGSolution:
 
     cpdag = dag
 
+    def effect(
+        self,
+        cause: str,
+        effect: str,
+        *,
+        change: Sequence[Level] | None = None,
+        outcome: Level | None = None,
+    ) -> EffectEstimate:
+        """Estimate the total effect of one variable on another, if the graph identifies it.
+
+        It is identified if adjustment for some of the variables gives the effect in all graphs that
+        the PAG stands for, whatever is hidden (the generalised adjustment criterion of Perković et
+        al. 2018), or if no path can be directed from cause to effect, so that it is zero. Otherwise
+        the answer says why it is not; it has no range. The estimate and its standard error are
+        those of `Solution.effect`.
+
+        Parameters
+        ----------
+        cause, effect
+            Names of two variables.
+        change
+            Two levels of a discrete cause, from and to; its two levels by default.
+        outcome
+            The level of a discrete effect whose probability is asked for; of two levels, the second
+            one by default.
+        """
+        again = "Learn again from the data: isthmus.learn(data, search=BossFCI())."
+        for name in (cause, effect):
+            self.pag.index(name)  # raises for a name that is not a node
+        kept = require_statistics(self.statistics_kept, again)
+        adjusted, comparison = kept.adjusted_effects(cause, effect, change, outcome)
+        return estimate_pag_effect(self.pag, self.knowledge, cause, effect, adjusted, comparison)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the solution as plain data for JSON, without statistics."""
         from isthmus.results.solution_file import plain_solution
@@ -95,9 +131,9 @@ class PAGSolution:
         path
             File to write.
         statistics
-            Whether to include the moments of continuous columns. They are exact sums over the rows,
-            which tell more about single rows than a graph does: include them only in files that
-            stay with the data. Statistics of discrete columns are never saved.
+            Whether to include the moments of continuous columns, for `effect`. They are exact sums
+            over the rows, which tell more about single rows than a graph does: include them only in
+            files that stay with the data. Statistics of discrete columns are never saved.
         """
         from isthmus.results.solution_file import write_solution
 

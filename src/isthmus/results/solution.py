@@ -426,14 +426,7 @@ class Solution:
             return None
 
     def _require_statistics(self, instead: str) -> StatisticsKept:
-        if self.statistics_kept is None:
-            raise MismatchError(
-                "This solution has no statistics. ADMM, PrivateK2, StructureOnly and "
-                "isthmus.solve keep none. Files have none unless they were saved with "
-                "solution.save(path, statistics=True), and never if the graph was learned from "
-                "several regimes, or by AvailableCases() or StructuralEM(). " + instead
-            )
-        return self.statistics_kept
+        return require_statistics(self.statistics_kept, instead)
 
     def __str__(self) -> str:
         edges = counted(len(self.dag.edges), "edge")
@@ -447,3 +440,15 @@ class Solution:
         if self.equivalent and self.dag.edges:
             lines.append(str(self.directions))
         return "\n".join((*lines, *self.notes))
+
+
+def require_statistics(kept: StatisticsKept | None, instead: str) -> StatisticsKept:
+    """Return the statistics of a solution; raise if it has none, with what to do instead."""
+    if kept is None:
+        raise MismatchError(
+            "This solution has no statistics. ADMM, PrivateK2, StructureOnly and isthmus.solve "
+            "keep none. Files have none unless they were saved with solution.save(path, "
+            "statistics=True), and never if the graph was learned from several regimes, or by "
+            "AvailableCases() or StructuralEM(). " + instead
+        )
+    return kept
