@@ -8,6 +8,7 @@ Reads jobs, each with a file of this party's columns, and prints one line of JSO
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 from pathlib import Path
@@ -91,6 +92,7 @@ def main() -> None:
         costs = {k: v - before[k] for k, v in (traffic(Path(log)) | work).items()}
         costs["seconds"] = time.perf_counter() - wall
         costs["cpu"] = time.process_time() - cpu
+        costs["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # so far, in kB
         print(json.dumps({"job": job["name"], **result, **costs}), flush=True)
     engine.close()
 

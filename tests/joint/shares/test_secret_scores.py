@@ -53,7 +53,9 @@ def test_tables_are_exact_and_shares_are_not_the_tables(pair: Pair) -> None:
             expected[tuple(row)] += 1
         for shares, opened in answers:
             np.testing.assert_array_equal(opened[k], expected)
-            assert (np.abs(shares[k].view(np.int64)) > 2**40).mean() > 0.5
+            # A variable with a single level tells nothing: the other party's table is its own.
+            if len({owners[i] for i in members if levels[i] > 1}) == 2:
+                assert (np.abs(shares[k].view(np.int64)) > 2**20).all()
 
 
 def test_functions_of_counts_are_within_tolerance(pair: Pair) -> None:

@@ -1,17 +1,21 @@
 """Contingency tables across two parties, as shares that nobody opens.
 
-A party's own part of a configuration is one column of zeros and ones. The table of variables of
-both parties is the product of the two matrices of such columns. Tables that share a part are
-multiplied together, and a table inside a larger one is a sum of shares.
+A party's own part of a configuration is one column of zeros and ones. A table of both parties'
+variables follows from the products of such columns without the last level of each variable, and
+from the same products of fewer variables: the cells of a last level are a sum minus the others.
+Each party counts its own variables alone. So a product is computed once, whatever the number of
+tables that it belongs to, and a table of three variables with two levels needs a single new one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.shares import Private, Words
@@ -22,13 +26,19 @@ if TYPE_CHECKING:
 Members: TypeAlias = tuple[int, ...]
 """Positions of variables, ascending."""
 
-ELEMENTS = 1 << 22
-"""Maximum number of elements of a matrix in one product."""
+ELEMENTS = 1 << 20
+"""Maximum number of elements of a matrix in one product: of about 220 bytes in the engine, see
+benchmarks/results/vertical.md."""
 
 
 def product(left: Any, right: Any) -> Any:
     """Multiply two matrices (a program of JAX)."""
     return left @ right
+
+
+def each_product(left: Any, right: Any) -> Any:
+    """Multiply two arrays element by element (a program of JAX)."""
+    return left * right
 
 
 @final
@@ -38,26 +48,51 @@ class SecretTables:
     def __init__(self, engine: SecretSharingRuntime, columns: Columns) -> None:
         self._engine = engine
         self._columns = columns
-        self._tables: dict[Members, Words] = {}
+        self._corners: dict[Members, Words] = {}
 
     def prepare(self, wanted: Iterable[Members]) -> None:
-        """Compute tables that are not at hand yet; those of one party need no computation."""
-        crossing = {m for m in wanted if len(self._columns.owners(m)) == 2}
-        missing = sorted(m for m in crossing if not self._inside(m, self._tables))
-        largest = [m for m in missing if not self._inside(m, set(missing) - {m})]
-        for parts in _groups([self._split(m) for m in largest]):
-            self._multiply(*parts)
+        """Compute what tables need and is not at hand; those of one party need no computation."""
+        parts = {part for members in wanted for part in self._parts(members)}
+        missing = sorted(part for part in parts - self._corners.keys() if self._crosses(part))
+        groups = _groups([self._split(part) for part in missing])
+        if groups:
+            counts = self._lifted(np.concatenate([self._cross(*group).ravel() for group in groups]))
+            places = ((a, b) for firsts, seconds in groups for a in firsts for b in seconds)
+            self._keep(places, counts)
 
     def share(self, members: Members) -> Words:
         """Return this party's share of a table that was prepared."""
-        if members not in self._tables:
-            home = next(m for m in self._tables if set(members) <= set(m))
-            others = tuple(k for k, i in enumerate(home) if i not in members)
-            self._tables[members] = self._tables[home].sum(axis=others, dtype=np.uint64)
-        return self._tables[members]
+        table = np.zeros(self._columns.shape(members), dtype=np.uint64)
+        # The place of the last level takes the sum over all levels, until the others are known.
+        for part in self._parts(members):
+            place = tuple(slice(-1) if i in part else -1 for i in members)
+            table[place] = self._corner(part)
+        for axis in range(len(members)):
+            levels = np.moveaxis(table, axis, 0)
+            levels[-1] -= levels[:-1].sum(axis=0, dtype=np.uint64)
+        return table
 
-    def _inside(self, members: Members, others: Iterable[Members]) -> bool:
-        return any(set(members) <= set(other) for other in others)
+    def _parts(self, members: Members) -> Iterator[Members]:
+        """Yield all subsets of variables; those with a single level have only their sum."""
+        varied = [i for i in members if self._columns.columns[i].levels > 1]
+        for size in range(len(varied) + 1):
+            yield from combinations(varied, size)
+
+    def _crosses(self, members: Members) -> bool:
+        return len(self._columns.owners(members)) == 2
+
+    def _corner(self, members: Members) -> Words:
+        """Return this party's share of the cells without last levels."""
+        if self._crosses(members):
+            return self._corners[members]
+        owner = next(iter(self._columns.owners(members)), 0)
+        if owner != self._engine.rank:
+            return np.zeros(self._shape(members), dtype=np.uint64)
+        corner = self._columns.table(members)[(slice(-1),) * len(members)]
+        return corner.astype(np.uint64)
+
+    def _shape(self, members: Members) -> tuple[int, ...]:
+        return tuple(self._columns.columns[i].levels - 1 for i in members)
 
     def _split(self, members: Members) -> tuple[Members, Members]:
         """Return the parts of both parties."""
@@ -65,48 +100,57 @@ class SecretTables:
         first = tuple(i for i in members if owner[i] == 0)
         return first, tuple(i for i in members if owner[i] == 1)
 
-    def _multiply(self, first: list[Members], second: list[Members]) -> None:
-        """Compute the tables of all pairs of a part of one party with a part of the other."""
-        shape = self._columns.shape
-        widths = [[math.prod(shape(m)) for m in parts] for parts in (first, second)]
-        result = self._cross((first, second), (sum(widths[0]), sum(widths[1])))
-        row = 0
-        for a, height in zip(first, widths[0], strict=True):
-            column = 0
-            for b, width in zip(second, widths[1], strict=True):
-                block = result[row : row + height, column : column + width]
-                members = a + b
-                order = np.argsort(members)
-                table = block.reshape(*shape(a), *shape(b)).transpose(order)
-                self._tables[tuple(sorted(members))] = np.ascontiguousarray(table)
-                column += width
-            row += height
+    def _keep(self, pairs: Iterable[tuple[Members, Members]], counts: Words) -> None:
+        """Keep the counts of pairs of parts, which follow each other."""
+        start = 0
+        for a, b in pairs:
+            members, shape = a + b, self._shape(a + b)
+            corner = counts[start : start + math.prod(shape)].reshape(shape)
+            self._corners[tuple(sorted(members))] = corner.transpose(np.argsort(members))
+            start += corner.size
 
-    def _cross(self, parts: tuple[list[Members], list[Members]], sizes: tuple[int, int]) -> Words:
-        rows = self._columns.rows
-        widths = (_padded(sizes[0]), _padded(sizes[1]))
-        block = min(rows, max(1, ELEMENTS // max(widths)))
-        block = math.ceil(rows / math.ceil(rows / block))
-        mine = self._engine.rank
-        codes = [self._columns.configurations(m) for m in parts[mine]]
-        offsets = np.cumsum([0] + [math.prod(self._columns.shape(m)) for m in parts[mine]])
-        total = np.zeros(widths, dtype=np.uint64)
+    def _cross(self, firsts: list[Members], seconds: list[Members]) -> NDArray[np.uint32]:
+        """Return this party's share of all products of parts of both parties, in their order."""
+        rows, rank = self._columns.rows, self._engine.rank
+        parts = firsts, seconds
+        sizes = [[math.prod(self._shape(m)) for m in part] for part in parts]
+        widths = [sum(size) for size in sizes]
+        block = math.ceil(rows / math.ceil(rows * max(widths) / ELEMENTS))
+        codes = [self._codes(m) for m in parts[rank]]
+        offsets = [np.cumsum([0, *size]) for size in sizes]
+        total = np.zeros(widths, dtype=np.uint32)
         for start in range(0, rows, block):
-            stop = min(start + block, rows)
-            matrices = [np.zeros((block, w), dtype=np.int64) for w in widths]
-            counted = np.flatnonzero(self._columns.present[start:stop])
-            for code, offset in zip(codes, offsets[:-1], strict=True):
-                matrices[mine][counted, offset + code[start:stop][counted]] = 1
+            matrices = [np.zeros((block, w), dtype=np.int32) for w in widths]
+            for code, offset in zip(codes, offsets[rank], strict=False):
+                (counted,) = np.nonzero(code[start : start + block] >= 0)
+                matrices[rank][counted, offset + code[start + counted]] = 1
             left = Private(0, np.ascontiguousarray(matrices[0].T))
-            (result,) = self._engine.run(product, left, Private(1, matrices[1]))
+            (result,) = self._engine.run(product, left, Private(1, matrices[1]), bits=32)
             total += result.words
-        return total[: sizes[0], : sizes[1]]
+        blocks = [np.hsplit(row, offsets[1][1:-1]) for row in np.vsplit(total, offsets[0][1:-1])]
+        return np.concatenate([block.ravel() for row in blocks for block in row])
 
+    def _codes(self, members: Members) -> NDArray[np.int64]:
+        """Return which column of a part of one's own each row belongs to; -1 if to none."""
+        values = [self._columns.values[self._columns.names[i]] for i in members]
+        codes, counted = np.zeros(self._columns.rows, dtype=np.int64), self._columns.present
+        for value, levels in zip(values, self._shape(members), strict=True):
+            codes, counted = codes * levels + value, counted & (value < levels)
+        return np.where(counted, codes, -1)
 
-def _padded(width: int) -> int:
-    """Round up to a power of two, or one and a half of it, so that programs are used again."""
-    power = 1 << max(width - 1, 0).bit_length()
-    return 3 * power // 4 if power >= 4 and width <= 3 * power // 4 else power
+    def _lifted(self, counts: NDArray[np.uint32]) -> Words:
+        """Return shares of counts below 2^31 in the ring of 64 bits.
+
+        Two shares of 32 bits exceed 2^32 by their sum exactly if one of them has its first bit
+        set: if none has, they are too small, and if only one has and they did not, the count would
+        have its first bit set.
+        """
+        high = np.zeros(1 << (counts.size - 1).bit_length(), dtype=np.int32)
+        high[: counts.size] = counts >> 31
+        (both,) = self._engine.run(each_product, Private(0, high), Private(1, high), bits=32)
+        carries = (high.view(np.uint32) - both.words)[: counts.size].astype(np.uint64)
+        lifted: Words = counts - (carries << np.uint64(32))
+        return lifted
 
 
 def _groups(

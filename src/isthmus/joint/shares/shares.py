@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError
-from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from spu.libspu import Share
 
 Words = NDArray[np.uint64]
+Elements = NDArray[np.uint32] | Words
 
-FRACTION = {64: 16, 128: 40}
+FRACTION = {32: 8, 64: 16, 128: 40}
 """Bits of a fraction in each ring."""
 
 MODULUS = 1 << 128
@@ -35,21 +35,21 @@ class SecretShare:
     Attributes
     ----------
     words
-        Ring elements: one word each with 64 bits, two (low, high) in a last axis with 128.
+        Ring elements: one word each with 32 or 64 bits, two (low, high) in a last axis with 128.
     bits
         Size of the ring.
     real
         Whether the array holds fractions; integers otherwise.
     """
 
-    words: Words
+    words: NDArray[Any]
     bits: int
     real: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the secret array."""
-        return self.words.shape if self.bits == 64 else self.words.shape[:-1]
+        return self.words.shape if self.bits < 128 else self.words.shape[:-1]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -102,11 +102,12 @@ class Private:
     owner
         Rank of the party that knows it.
     values
-        The numbers (int64); anything of the same shape at the other party.
+        The numbers, int64 or, for the ring of 32 bits, int32; anything of the same shape and type
+        at the other party.
     """
 
     owner: int
-    values: Integers
+    values: NDArray[np.int64] | NDArray[np.int32]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -116,7 +117,7 @@ class Private:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Type of its numbers."""
-        return np.dtype(np.int64)
+        return self.values.dtype
 
 
 def encoded(value: float) -> int:
@@ -144,7 +145,7 @@ def pack(value: SecretShare | Private | NDArray[Any], rank: int, bits: int) -> S
         words = value.words
         meta.visibility, meta.storage_type = Visibility.VIS_SECRET, f"cheetah.AShr<FM{bits}>"
     elif isinstance(value, Private):
-        mine = value.values if value.owner == rank else np.zeros(value.shape, np.int64)
+        mine = value.values if value.owner == rank else np.zeros(value.shape, value.dtype)
         words = _elements(mine, bits)
         meta.visibility = Visibility.VIS_PRIVATE
         meta.storage_type = f"Priv2k<FM{bits},{value.owner}>"
@@ -174,18 +175,22 @@ def unpack(share: Share, bits: int) -> SecretShare:
         chunk.ParseFromString(data)
         parts.append(chunk.content)
     shape = (*meta.shape.dims, *((2,) if bits == 128 else ()))
-    words = np.frombuffer(b"".join(parts), dtype=np.uint64).reshape(shape)
-    return SecretShare(words, bits, real=meta.data_type == DataType.DT_F64)
+    words = np.frombuffer(b"".join(parts), dtype=np.uint32 if bits == 32 else np.uint64)
+    return SecretShare(words.reshape(shape), bits, real=meta.data_type == DataType.DT_F64)
 
 
 def _data_type(dtype: np.dtype[Any]) -> Any:
     from spu.libspu import DataType
 
-    return DataType.DT_F64 if dtype == np.float64 else DataType.DT_I64
+    if dtype == np.float64:
+        return DataType.DT_F64
+    return DataType.DT_I32 if dtype == np.int32 else DataType.DT_I64
 
 
-def _elements(values: NDArray[Any], bits: int) -> Words:
+def _elements(values: NDArray[Any], bits: int) -> Elements:
     """Return public or private numbers as ring elements."""
+    if bits == 32:
+        return np.ascontiguousarray(values, dtype=np.int32).view(np.uint32)
     if values.dtype == np.float64:
         low = np.rint(values * 2.0 ** FRACTION[bits])
         if bits == 64:
