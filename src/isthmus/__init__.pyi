@@ -20,6 +20,7 @@ from isthmus import sources as sources
 from isthmus import statistics as statistics
 from isthmus import testing as testing
 from isthmus.compose.bootstrap import bootstrap
+from isthmus.compose.effect import effect
 from isthmus.compose.evaluate import cross_validate, log_likelihood
 from isthmus.compose.fit import fit
 from isthmus.compose.learn import learn, solve
@@ -199,6 +200,7 @@ __all__ = [
     "cross_validate",
     "datasets",
     "edge",
+    "effect",
     "fit",
     "in_markov_blanket",
     "learn",

@@ -212,7 +212,8 @@ def test_effects_that_hidden_causes_leave_identified() -> None:
     assert not unknown.identified
     assert np.isnan(unknown.value)
     assert unknown.interval() == (-np.inf, np.inf)
-    assert str(unknown).startswith("a → y: not identified by adjustment; a o-> x leaves open")
+    opening = "a → y: not identified; no adjustment gives it: a o-> x leaves open"
+    assert str(unknown).startswith(opening)
     backward = solution.effect("y", "x")
     assert backward.zero is ist.results.ZeroEffect.NO_PATH
     assert backward.value == 0

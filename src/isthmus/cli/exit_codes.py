@@ -89,6 +89,7 @@ _AS_OPTIONS = (
     (r"as JSON with isthmus\.io\.", "as .json."),
     (r"Leave it out of kinds, or", "Leave --dates out for it, or"),
     (r"(?<!\()\b(score|search|missing)=([A-Z]\w*\([^()]*\))", r"--\1 '\2'"),
+    (r"hidden=\['([^',]*)'[^\]]*\]", r"--hidden \1"),
     (r"\bUse (Boss\([^()]*\))", r"Use --search '\1'"),
     (r"\bisthmus\.(bootstrap|sample)\b", r"isthmus \1"),
     (r" ?solution\.standardised_refit\(\) [^.]*\.", ""),

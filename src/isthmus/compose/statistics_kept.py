@@ -5,35 +5,31 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from isthmus.compose.arguments import AnyScore
 from isthmus.compose.defaults import MANY_COLUMNS
+from isthmus.compose.effect import EffectData, compared
 from isthmus.compose.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
 from isthmus.errors import (
-    ArgumentError,
     DataWarning,
     MismatchError,
     MissingValuesError,
-    SchemaError,
 )
 from isthmus.fitting import (
-    adjusted_effect,
     fit_gaussian,
     fit_gp,
     fit_incomplete,
     fit_mixed,
     fit_tables,
 )
-from isthmus.fitting.standardised_effect import Estimate, slope_effect, standardised_effect
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Level, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
-from isthmus.plurals import counted
 from isthmus.results import Solution
 from isthmus.results.column_maps import ColumnMap
 from isthmus.results.effects import Adjusted, EffectComparison
@@ -43,7 +39,6 @@ from isthmus.statistics import (
     Kind,
     Moments,
     Rows,
-    Schema,
     StandardisedColumns,
     Summary,
 )
@@ -215,50 +210,16 @@ class LearnedStatistics:
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
                 f"model. {_NONLINEAR}"
             )
-        comparison = compared(schema, cause, effect, change, outcome)
-        if schema.of_kind(Kind.DISCRETE):
-            return self._from_rows(cause, effect, comparison), comparison
-        moments: Moments | None = self.statistics.as_moments()
-        if moments is None:
+        if not schema.of_kind(Kind.DISCRETE) and self.statistics.as_moments() is None:
             raise MismatchError(
                 "`effect` is computed from moments of all rows, and this graph was learned from "
                 f"{self.statistics.described}. Compare solution.fit().query(target, do={{cause: "
                 "value}) for different values."
             )
-        source, rows = self.source, None
-        if source is not None and source.in_memory and not source.has_missing:
-            rows = source.selected
-        return partial(adjusted_effect, moments.without_features(), rows=rows), comparison
-
-    def _from_rows(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:
-        """Return a function that adjusts for discrete variables, too."""
-        schema, source = self.statistics.schema.without_features(), self.source
-        query = f"ompare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two values."
-        if source is None or not source.in_memory or source.has_missing:
-            raise MismatchError(
-                "`effect` with discrete variables is computed from complete rows in memory, which "
-                "this solution does not have (any more).",
-                f"Learn it from such a table, or c{query}",
-            )
-        levels, kept = schema[cause].levels, source
-        if not levels and schema[effect].levels:
-            raise MismatchError(
-                f"`effect` of the continuous variable {cause!r} on the discrete {effect!r} depends "
-                "on where it starts.",
-                f"C{query}",
-            )
-
-        def adjusted(first: str, second: str, given: tuple[str, ...]) -> Estimate:
-            names = (first, second, *given)
-            part, rows = schema.subset(names), kept.selected(names)
-            if comparison.change is None:
-                return slope_effect(part, rows)
-            a, b = (levels.index(level) for level in comparison.change)
-            other = schema[effect].levels
-            code = other.index(comparison.outcome) if comparison.outcome is not None else None
-            return standardised_effect(part, rows, (a, b), code)
-
-        return adjusted
+        moments: Moments | None = self.statistics.as_moments()
+        comparison = compared(schema, cause, effect, change, outcome)
+        known = EffectData(schema, self.source, moments)
+        return known.adjusted(cause, effect, comparison), comparison
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge by how much the score decreases without it."""
@@ -279,39 +240,6 @@ class LearnedStatistics:
                 others = [p for p in parents if p != position[parent]]
                 strengths[parent, child] = full - local.local(position[child], others)
         return strengths
-
-
-def compared(
-    schema: Schema, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
-) -> EffectComparison:
-    """Return which levels an effect compares; raise if they must be named, or do not exist."""
-    levels, others = schema[cause].levels, schema[effect].levels
-    if not levels and change is not None:
-        raise ArgumentError(
-            f"{cause!r} is continuous, so its effect is per unit. Leave out change, and multiply."
-        )
-    if not others and outcome is not None:
-        raise ArgumentError(f"{effect!r} is continuous and has no levels. Leave out outcome.")
-    if levels and change is None and len(levels) != 2:
-        raise ArgumentError(
-            f"{cause!r} has {counted(len(levels), 'level')}. Name the two to compare: "
-            f"change=({levels[0]!r}, {levels[-1]!r})."
-        )
-    if others and outcome is None and len(others) != 2:
-        raise ArgumentError(
-            f"{effect!r} has {counted(len(others), 'level')}. Name the one whose probability is "
-            f"asked for: outcome={others[-1]!r}."
-        )
-    pair = tuple(levels if change is None else change)
-    for level in pair:
-        if level not in levels:
-            raise SchemaError(f"{level!r} is not one of the levels of {cause!r}: {levels!r}.")
-    if levels and (len(pair) != 2 or pair[0] == pair[1]):
-        raise ArgumentError(f"change must be two different levels of {cause!r}; got {change!r}.")
-    if outcome is not None and outcome not in others:
-        raise SchemaError(f"{outcome!r} is not one of the levels of {effect!r}: {others!r}.")
-    event = others[1] if others and outcome is None else outcome
-    return EffectComparison((pair[0], pair[1]) if levels else None, event)
 
 
 def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:

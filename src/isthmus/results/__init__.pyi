@@ -1,5 +1,6 @@
 # `isthmus.lazy` imports each name when it is first used, so that a first `learn` is quick.
 
+from isthmus.graphs.identification import Identification
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.cross_validation import CrossValidation
 from isthmus.results.details import (
@@ -50,6 +51,7 @@ __all__ = [
     "ExactDetails",
     "ExactPosteriorDetails",
     "Feature",
+    "Identification",
     "IndependenceDetails",
     "ModelDetails",
     "OrderDetails",

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, final
 from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, PAG, PDAG, Knowledge
 from isthmus.graphs.adjustment import find_adjustment
+from isthmus.graphs.identification import Identification
 from isthmus.graphs.possible_parents import (
     is_identified,
     outcome_parents,
@@ -25,6 +26,9 @@ from isthmus.options import check_level
 MAX_PARENT_SETS = 2**16
 """Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s from
 moments, and from rows about a minute per 1,000 of them."""
+
+_WEAK = 10.0
+"""F statistic of the first stage below which instruments are weak (Staiger and Stock 1997)."""
 
 Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[Any, ...]]
 """Effect of a cause, adjusted for further variables, with its standard error, its degrees of
@@ -84,6 +88,12 @@ class PossibleEffect:
         Of a discrete cause, the averages of the effect (means or probabilities) under both levels.
     partial_correlation
         Of a continuous cause, its correlation with the effect given the adjustment variables.
+    first_stage
+        Of instruments, the F statistic of their effect on the cause.
+    method
+        How the effect was identified.
+    through
+        The mediators of the front-door criterion, or the instruments.
     """
 
     parents: tuple[str, ...]
@@ -94,6 +104,9 @@ class PossibleEffect:
     robust: bool = False
     averages: tuple[float, float] | None = None
     partial_correlation: float = nan
+    first_stage: float = nan
+    method: Identification = Identification.ADJUSTMENT
+    through: tuple[str, ...] = ()
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval by the t distribution.
@@ -134,7 +147,7 @@ class EffectEstimate:
     comparison
         What the effect is the difference of: one unit of the cause, or two of its levels.
     reason
-        Why an effect in a PAG is not identified.
+        Why the effect is not identified, if not for the directions of edges.
     """
 
     cause: str
@@ -272,7 +285,7 @@ class EffectEstimate:
                 f"{pair}: 0, because no path of the learned PAG can be directed. Learned marks "
                 "have no standard error or interval."
             )
-        adjusted = f", adjusted for {', '.join(self.adjustment)}" if self.adjustment else ""
+        adjusted = self._way()
         error = f"standard error {self.standard_error:.2g}{self._assumed()}"
         text = f"{pair}: {self.value:.4g} ({error}){adjusted}"
         if self.has_path:
@@ -283,9 +296,27 @@ class EffectEstimate:
             f"compatible with {low:.2g} to {high:.2g} (95% interval)."
         )
 
+    def _way(self) -> str:
+        """Say how an identified effect was estimated."""
+        own = self.alternatives[0]
+        adjusted = f", adjusted for {', '.join(own.adjustment)}" if own.adjustment else ""
+        through = ", ".join(own.through)
+        if own.method is Identification.FRONT_DOOR:
+            return f", by the front-door criterion through {through}"
+        if own.method is not Identification.INSTRUMENT:
+            return adjusted
+        word = "an instrument" if len(own.through) == 1 else "instruments"
+        weak = (
+            f". The F statistic of the first stage is {own.first_stage:.2g}: below "
+            f"{_WEAK:.0f}, instruments are weak, and intervals are too narrow"
+            if own.first_stage < _WEAK
+            else ""
+        )
+        return f", by {through} as {word}{adjusted}{weak}"
+
     def _unidentified(self, pair: str) -> str:
         if self.reason:
-            return f"{pair}: not identified by adjustment; {self.reason}."
+            return f"{pair}: not identified; {self.reason}"
         text = (
             f"{pair}: not identified; the data do not determine the directions of all edges at "
             f"{self.cause}."
@@ -419,7 +450,7 @@ def estimate_pag_effect(
         has_path=zero is None,
         zero=zero,
         comparison=comparison,
-        reason="" if identified else found.reason,
+        reason="" if identified else f"no adjustment gives it: {found.reason}.",
     )
 
 

@@ -1,0 +1,102 @@
+"""The subcommand `isthmus effect GRAPH FILE CAUSE EFFECT`: estimate an effect in a given graph."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from typing import Any
+
+import isthmus as ist
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.graph_files import GRAPHS, GraphFile, read_graph_file
+from isthmus.cli.output import give, say
+from isthmus.cli.parsing import suggestion
+from isthmus.cli.strategies import missing_names
+from isthmus.cli.tables import add_table_options, kinds_of, opened
+from isthmus.errors import SchemaError
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = (
+        "Estimate the total effect of one variable on another, from a table and a graph that is "
+        "causal. For a solution, the answer is a range if the data do not determine it."
+    )
+    command.add_argument("graph", metavar="GRAPH", help=GRAPHS)
+    add_table_options(command, partial(missing_names, "AvailableCases", "StructuralEM"))
+    command.add_argument("cause", metavar="CAUSE", help="the variable that is changed")
+    command.add_argument("effect", metavar="EFFECT", help="the variable that responds")
+    command.add_argument(
+        "--hidden",
+        action="append",
+        default=[],
+        metavar="VARIABLE",
+        help="a variable of the graph that was not observed; may be repeated",
+    )
+    command.add_argument(
+        "--change",
+        nargs=2,
+        metavar=("FROM", "TO"),
+        help="the levels of a discrete cause to compare; by default its two levels",
+    )
+    command.add_argument(
+        "--outcome",
+        metavar="LEVEL",
+        help="the level of a discrete effect whose probability is asked for; by default the second",
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Print the effect and how it was estimated."""
+    graph, table = _graph(read_graph_file(options.graph)), opened(options).table
+    kinds = kinds_of(options)
+    change, outcome = options.change, options.outcome
+    if change or outcome:
+        schema = ist.sources.as_source(table, kinds=kinds, missing=options.missing).schema()
+        levels = {v.name: v.levels for v in schema.variables}
+        change = change and [_level(options.cause, text, levels) for text in change]
+        outcome = outcome and _level(options.effect, outcome, levels)
+    estimate = ist.effect(
+        table,
+        graph,
+        options.cause,
+        options.effect,
+        hidden=options.hidden,
+        change=change,
+        outcome=outcome,
+        kinds=kinds,
+        missing=options.missing,
+    )
+    low, high = estimate.interval()
+    say(str(estimate))
+    if estimate.identified and estimate.zero is None and estimate.has_path:
+        say(f"95% interval from {low:.4g} to {high:.4g}")
+    first = estimate.alternatives[0] if estimate.identified else None
+    give(
+        identified=estimate.identified,
+        value=estimate.value,
+        standard_error=estimate.standard_error,
+        interval=[low, high],
+        possible=estimate.possible,
+        method=None if first is None else first.method.value,
+        adjustment=estimate.adjustment,
+        through=() if first is None else first.through,
+    )
+    return ExitCode.DONE
+
+
+def _graph(file: GraphFile) -> Any:
+    """Return the equivalence class if the file has one, since not all directions are causal."""
+    content = file.content
+    if isinstance(content, ist.Solution):
+        return content.cpdag if content.equivalent else content.dag
+    known = getattr(content, "cpdag", None)
+    return file.graph if known is None or callable(known) else known
+
+
+def _level(name: str, text: str, levels: dict[str, tuple[Any, ...]]) -> Any:
+    named = {str(level).lower(): level for level in levels.get(name, ())}
+    if named and text.lower() not in named:
+        raise SchemaError(f"{name!r} is never {text!r}{suggestion(text, named)}")
+    return named.get(text.lower(), text)

@@ -1,0 +1,294 @@
+"""Estimate an effect in a given graph, also if some of its variables were not observed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple, final
+
+from isthmus.compose.arguments import check_kinds, check_missing
+from isthmus.errors import ArgumentError, GraphError, MismatchError, SchemaError
+from isthmus.fitting import adjusted_effect
+from isthmus.fitting.indirect_effects import (
+    Indirect,
+    RowsOf,
+    discrete_front_door,
+    front_door_effect,
+    instrument_effect,
+)
+from isthmus.fitting.standardised_effect import Estimate, slope_effect, standardised_effect
+from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs.identification import Identification, Route, identify
+from isthmus.graphs.names import listed
+from isthmus.models import Level
+from isthmus.plurals import a_type, counted
+from isthmus.results.effects import (
+    Adjusted,
+    EffectComparison,
+    EffectEstimate,
+    PossibleEffect,
+    ZeroEffect,
+    estimate_effect,
+)
+from isthmus.sources import Missing, Source, TimeUnit, as_source
+from isthmus.statistics import Kind, Moments, Schema
+
+
+def effect(
+    data: object,
+    graph: DAG | CPDAG | PDAG,
+    cause: str,
+    effect: str,
+    *,
+    hidden: Collection[str] = (),
+    change: Sequence[Level] | None = None,
+    outcome: Level | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
+) -> EffectEstimate:
+    """Estimate the total effect of one variable on another in a given causal graph.
+
+    If the graph has hidden variables, the effect is identified in the first of these ways that
+    the graph allows, and the answer names it:
+
+    - adjustment for observed variables (back-door),
+    - observed mediators of the whole effect (front-door),
+    - instruments, for continuous variables with linear effects.
+
+    Parameters
+    ----------
+    data
+        As for :func:`~isthmus.learn`. Columns that are not nodes of the graph are not used.
+    graph
+        The causal graph: a DAG, which may have hidden nodes, or an equivalence class such as
+        ``solution.cpdag``, for which the answer is a range if its members disagree.
+    cause, effect
+        Names of two observed variables.
+    hidden
+        Names of nodes of the graph that were not observed.
+    change, outcome
+        Levels of discrete variables, as for `Solution.effect`.
+    kinds, missing
+        As for :func:`~isthmus.learn`.
+
+    Returns
+    -------
+    EffectEstimate
+        The effect with its standard error and interval, and in ``alternatives`` the way in which
+        it was identified. If there is none of the three ways, ``identified`` is False.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import isthmus as ist
+    >>> rng = np.random.default_rng(0)
+    >>> genes, noise = rng.normal(size=(2, 5000))
+    >>> smoking = genes + rng.normal(size=5000)
+    >>> tar = 0.5 * smoking + rng.normal(size=5000)
+    >>> table = {"smoking": smoking, "tar": tar, "lung": 2 * genes + 0.8 * tar + noise}
+    >>> edges = [("smoking", "tar"), ("tar", "lung"), ("genes", "smoking"), ("genes", "lung")]
+    >>> dag = ist.DAG(["genes", "smoking", "tar", "lung"], edges)
+    >>> print(ist.effect(table, dag, "smoking", "lung", hidden=["genes"]))
+    smoking → lung: 0.3733 (standard error 0.015), by the front-door criterion through tar
+    """
+    check_kinds(kinds)
+    source = as_source(data, kinds=kinds, keep=None, missing=check_missing(missing))
+    schema = source.schema().without_features()
+    observed = _observed(graph, schema, (cause, effect), hidden)
+    part = schema.subset(observed)
+    moments = None if part.of_kind(Kind.DISCRETE) else source.moments(observed)
+    known = EffectData(part, source, moments)
+    if moments is None and known.rows() is None:
+        raise MismatchError(
+            "Effects with discrete variables are computed from complete rows in memory. Bring the "
+            "table into memory, and leave out rows with missing values: missing=DropRows()."
+        )
+    comparison = compared(part, cause, effect, change, outcome)
+    if not isinstance(graph, DAG):
+        adjusted = known.adjusted(cause, effect, comparison)
+        return estimate_effect(graph, None, cause, effect, adjusted, comparison)
+    given = graph.parents(cause)
+    whole = partial(EffectEstimate, cause, effect, comparison=comparison)
+    if effect not in graph.descendants(cause):
+        nothing = PossibleEffect(given, (), 0.0, 0.0, 0)
+        return whole(
+            identified=True, alternatives=(nothing,), has_path=False, zero=ZeroEffect.KNOWLEDGE
+        )
+    route = identify(graph, cause, effect, observed)
+    if route is None:
+        return whole(identified=False, alternatives=(), reason=_NOT_IDENTIFIED)
+    if route.method is Identification.ADJUSTMENT:
+        adjust = known.adjusted(cause, effect, comparison)
+        own = PossibleEffect(given, route.adjustment, *adjust(cause, effect, route.adjustment))
+    else:
+        values = known.indirect(cause, effect, route, comparison)
+        own = PossibleEffect(given, route.adjustment, *values, route.method, route.through)
+    return whole(identified=True, alternatives=(own,))
+
+
+_NOT_IDENTIFIED = (
+    "hidden common causes can neither be adjusted for nor avoided by mediators (front-door) or "
+    "instruments. Measure a common cause or a mediator, or give bounds by reasoning about how "
+    "strong the hidden causes can be."
+)
+
+
+def _observed(
+    graph: object, schema: Schema, pair: tuple[str, str], hidden: Collection[str]
+) -> tuple[str, ...]:
+    """Return the observed nodes of a graph; raise if names are not as they should be."""
+    if not isinstance(graph, DAG | CPDAG | PDAG):
+        raise ArgumentError(f"graph must be a DAG, a CPDAG or a PDAG; {a_type(graph)} was given.")
+    if isinstance(hidden, str):
+        raise ArgumentError(f"hidden must be a list of names: hidden=[{hidden!r}].")
+    for name in (*pair, *hidden):
+        graph.index(name)  # raises for a name that is not a node
+    if pair[0] == pair[1]:
+        raise GraphError(f"Cause and effect are the same node, {pair[0]!r}; name two.")
+    if hidden and not isinstance(graph, DAG):
+        raise MismatchError("hidden is for a DAG; in an equivalence class all nodes are observed.")
+    absent = [v for v in graph.nodes if v not in schema.names and v not in hidden]
+    if absent:
+        raise SchemaError(
+            f"The table has no column for {listed(absent)}. If they were not observed, and the "
+            f"graph is a DAG, say so: hidden={absent!r}."
+        )
+    unseen = [v for v in pair if v in hidden]
+    if unseen:
+        raise ArgumentError(f"{listed(unseen)} cannot be hidden: cause and effect are observed.")
+    return tuple(v for v in graph.nodes if v not in hidden)
+
+
+@final
+class EffectData(NamedTuple):
+    """What effects are computed from.
+
+    Attributes
+    ----------
+    schema
+        The variables.
+    source
+        Where the rows are; None if they are not known any more.
+    moments
+        Moments, if all variables are continuous.
+    """
+
+    schema: Schema
+    source: Source | None
+    moments: Moments | None
+
+    def rows(self) -> RowsOf | None:
+        """Return a function that returns columns, if there are complete rows in memory."""
+        source = self.source
+        if source is None or not source.in_memory or source.has_missing:
+            return None
+        return source.selected
+
+    def adjusted(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:
+        """Return a function that computes adjusted effects."""
+        if self.moments is not None and not self.schema.of_kind(Kind.DISCRETE):
+            return partial(adjusted_effect, self.moments.without_features(), rows=self.rows())
+        schema, kept = self.schema.without_features(), self._kept(cause, effect)
+        levels = schema[cause].levels
+        if not levels and schema[effect].levels:
+            raise MismatchError(
+                f"`effect` of the continuous variable {cause!r} on the discrete {effect!r} depends "
+                "on where it starts.",
+                f"C{_query(cause, effect)}",
+            )
+
+        def adjusted(first: str, second: str, given: tuple[str, ...]) -> Estimate:
+            names = (first, second, *given)
+            if comparison.change is None:
+                return slope_effect(schema.subset(names), kept(names))
+            codes = _codes(schema, cause, effect, comparison)
+            return standardised_effect(schema.subset(names), kept(names), *codes)
+
+        return adjusted
+
+    def indirect(
+        self, cause: str, effect: str, route: Route, comparison: EffectComparison
+    ) -> Indirect:
+        """Return an effect by mediators or by instruments."""
+        names = (cause, effect, *route.through, *route.adjustment)
+        schema = self.schema.subset(names)
+        discrete = schema.of_kind(Kind.DISCRETE)
+        front_door = route.method is Identification.FRONT_DOOR
+        if not discrete:
+            assert self.source is not None
+            moments = self.moments or self.source.moments(names)
+            if front_door:
+                return front_door_effect(moments, cause, effect, route.through, self.rows())
+            return instrument_effect(
+                moments, cause, effect, route.through, route.adjustment, self.rows()
+            )
+        numbers = [v for v in schema.of_kind(Kind.CONTINUOUS) if v != effect]
+        if front_door and not numbers:
+            rows = self._kept(cause, effect)(names)
+            return discrete_front_door(schema, rows, *_codes(schema, cause, effect, comparison))
+        where = "the front-door criterion" if front_door else "instruments"
+        mixed = numbers if front_door else discrete
+        raise MismatchError(
+            f"Effects by {where} are estimated if all of {list(names)} are "
+            f"{'continuous, or all discrete' if front_door else 'continuous'}, and {listed(mixed)} "
+            f"{'are not' if len(mixed) > 1 else 'is not'}.",
+            "Read columns of zeros and ones as numbers: kinds={'column': 'continuous'}. The effect "
+            "is then that of a linear model.",
+        )
+
+    def _kept(self, cause: str, effect: str) -> RowsOf:
+        rows = self.rows()
+        if rows is None:
+            raise MismatchError(
+                "`effect` with discrete variables is computed from complete rows in memory, which "
+                "this solution does not have (any more).",
+                f"Learn it from such a table, or c{_query(cause, effect)}",
+            )
+        return rows
+
+
+def _query(cause: str, effect: str) -> str:
+    return f"ompare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two values."
+
+
+def _codes(
+    schema: Schema, cause: str, effect: str, comparison: EffectComparison
+) -> tuple[tuple[int, int], int | None]:
+    """Return the codes of the levels that are compared, and of the outcome."""
+    assert comparison.change is not None
+    a, b = (schema[cause].levels.index(level) for level in comparison.change)
+    outcome = comparison.outcome
+    return (a, b), None if outcome is None else schema[effect].levels.index(outcome)
+
+
+def compared(
+    schema: Schema, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
+) -> EffectComparison:
+    """Return which levels an effect compares; raise if they must be named, or do not exist."""
+    levels, others = schema[cause].levels, schema[effect].levels
+    if not levels and change is not None:
+        raise ArgumentError(
+            f"{cause!r} is continuous, so its effect is per unit. Leave out change, and multiply."
+        )
+    if not others and outcome is not None:
+        raise ArgumentError(f"{effect!r} is continuous and has no levels. Leave out outcome.")
+    if levels and change is None and len(levels) != 2:
+        raise ArgumentError(
+            f"{cause!r} has {counted(len(levels), 'level')}. Name the two to compare: "
+            f"change=({levels[0]!r}, {levels[-1]!r})."
+        )
+    if others and outcome is None and len(others) != 2:
+        raise ArgumentError(
+            f"{effect!r} has {counted(len(others), 'level')}. Name the one whose probability is "
+            f"asked for: outcome={others[-1]!r}."
+        )
+    pair = tuple(levels if change is None else change)
+    for level in pair:
+        if level not in levels:
+            raise SchemaError(f"{level!r} is not one of the levels of {cause!r}: {levels!r}.")
+    if levels and (len(pair) != 2 or pair[0] == pair[1]):
+        raise ArgumentError(f"change must be two different levels of {cause!r}; got {change!r}.")
+    if outcome is not None and outcome not in others:
+        raise SchemaError(f"{outcome!r} is not one of the levels of {effect!r}: {others!r}.")
+    event = others[1] if others and outcome is None else outcome
+    return EffectComparison((pair[0], pair[1]) if levels else None, event)
