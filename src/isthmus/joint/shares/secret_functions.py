@@ -31,8 +31,9 @@ TOLERANCE = 1e-6
 MOST_COUNTS = 10**8
 """Largest count for which `cell_error` was compared with integers of unlimited size."""
 
-CHUNKS = (64, 256, 1024, 4096)
-"""Numbers of values that programs are compiled for."""
+CHUNKS = (64, 256, 1024)
+"""Numbers of values that programs are compiled for. More at once need fewer messages and more
+memory: 0.14 GB for 1,024 values of up to 100,000 (benchmarks/results/vertical.md)."""
 
 POINTS = 400
 SCALE, CONSTANT, SLOPE, POWERS = 0, 1, 2, 3

@@ -69,7 +69,7 @@ class SecretTables:
             table[place] = self._corner(part)
         for axis in range(len(members)):
             levels = np.moveaxis(table, axis, 0)
-            levels[-1] -= levels[:-1].sum(axis=0, dtype=np.uint64)
+            levels[-1:] -= levels[:-1].sum(axis=0, dtype=np.uint64, keepdims=True)
         return table
 
     def _parts(self, members: Members) -> Iterator[Members]:
