@@ -1,6 +1,7 @@
 #!/bin/sh
 # Put the JavaScript libraries of the HTML report beside its templates, where wheels and source
-# distributions take them from. Versions and hashes are pinned in src/web/package-lock.json.
+# distributions take them from. Versions and hashes are pinned in src/web/package-lock.json; axe-core
+# is for tests only, and stays in build/.
 #   sh build_assets.sh            needs npm; does nothing if the libraries are up to date
 set -eu
 cd "$(dirname "$0")"

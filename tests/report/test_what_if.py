@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.report.pages import DESKTOP, PHONE, network, opened, wait_until, write
+from tests.report.pages import DESKTOP, PATIENCE, PHONE, network, opened, wait_until, write
 
 import isthmus as ist
 from isthmus.cli import main
@@ -176,6 +176,38 @@ def test_edges_are_forbidden_required_and_reversed_by_click(browser: Any, tmp_pa
     page.locator("#panel li button[aria-label^='Drop']").first.click()
     assert "--required" not in page.inner_text("#command")
     assert page.problems == []
+
+
+AXE = Path(__file__).parents[2] / "build" / "assets" / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def test_axe_finds_no_violations(browser: Any, tmp_path: Path) -> None:
+    """The page as it opens, with everything unfolded, and then the panel and the other views."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is missing: run sh build_assets.sh")
+    table = ist.datasets.sprinkler(rows=300)
+    ist.learn(table).report(tmp_path / "r.html", certainty=ist.bootstrap(table, replicates=5))
+    steps = {
+        "light": ["document.querySelectorAll('details').forEach((one) => { one.open = true; })"],
+        "dark": [
+            "Report.change({ chosen: 0 })",
+            "Report.change({ edge: 0 }), Report.edit.set(0, 1, 'require')",
+            "Report.change({ view: 'matrix' })",
+            "Report.change({ view: 'whatif' }), Report.whatIf.observe(0, 0)",
+        ],
+    }
+    for scheme, actions in steps.items():
+        page = browser.new_page(viewport=DESKTOP, color_scheme=scheme, bypass_csp=True)
+        page.set_default_timeout(PATIENCE)
+        page.goto((tmp_path / "r.html").as_uri())
+        wait_until(page, "document.querySelector('#again').classList.contains('ready')")
+        page.add_script_tag(content=AXE.read_text(encoding="utf-8"))
+        for action in actions:
+            page.evaluate(action)
+            found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")[
+                "violations"
+            ]
+            assert [(rule["id"], [n["html"] for n in rule["nodes"]]) for rule in found] == []
 
 
 def test_a_bootstrap_shows_shares_and_no_python(browser: Any, tmp_path: Path) -> None:

@@ -110,7 +110,7 @@
       status.append("Observed: ");
       for (const [node, value] of evidence) {
         const text = `${nodes[node]} = ${network.type === "discrete" ? network.levels[node][value] : Report.number(value)} ×`;
-        status.append(button(text, { class: "chip", "aria-label": `Forget ${nodes[node]}` }, () => observe(node, null)));
+        status.append(button(text, { class: "chip", "aria-label": `Forget ${text}` }, () => observe(node, null)));
       }
       status.append(button("Forget all", {}, () => { evidence.clear(); update(); sort(); }));
       if (probability !== undefined) status.append(` Such cases are ${percent(probability)} of all.`);
