@@ -180,11 +180,14 @@ class _Replicates:
         while not run.step():
             if stopped():
                 return None
-        dag = DAG.from_parents(objective.nodes, run.best().parents)
+        best, nodes = run.best(), objective.nodes
+        dag = DAG.from_parents(nodes, best.parents)
         if not objective.equivalent:
             return dag
-        free = self._knowledge == Knowledge()
-        return (dag.cpdag() if free else dag.cpdag(self._knowledge)).random_dag(rng)
+        known = self._knowledge
+        identified = [(nodes[a], nodes[b]) for a, b in best.identified]
+        known = replace(known, required=tuple({*known.required, *identified}))
+        return (dag.cpdag() if known == Knowledge() else dag.cpdag(known)).random_dag(rng)
 
 
 def _in_threads(

@@ -10,6 +10,7 @@ from isthmus.errors import MismatchError
 from isthmus.objectives import (
     CORRELATIONS,
     INDEPENDENCE_TESTS,
+    INDEPENDENT_NOISE,
     LOCAL_SCORES,
     LocalScore,
     Objective,
@@ -24,6 +25,7 @@ from isthmus.scores import (
     FisherZ,
     GaussianEBIC,
     GSquared,
+    IndependentNoise,
     LaggedLeastSquares,
     LeastSquares,
     Logistic,
@@ -93,6 +95,7 @@ def choose_score(
         candidates.append((DegenerateGaussian(gamma=_GAMMA), columns))
     candidates += [
         (AdditiveLeastSquares(), "the search fits nonlinear additive models"),
+        (IndependentNoise(), "the search tests noise"),
         (LaggedLeastSquares(), "the search models lagged effects"),
         (Perceptrons(), "the search fits neural networks"),
         (LeastSquares(), "the search optimises edge weights"),
@@ -131,6 +134,8 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
     local = LOCAL_SCORES.of(objective)
     if INDEPENDENCE_TESTS.of(objective) is not None:
         return searches.PC(), "the score is a test of independence"
+    if INDEPENDENT_NOISE.of(objective) is not None:
+        return searches.LiNGAM(), "the score is a test of noise"
     if local is None:
         return _continuous_search(objective)
     d = len(local.nodes)

@@ -244,7 +244,9 @@ def learn(
         ),
     )
     known, equivalent = problem.knowledge, objective.equivalent
+    nodes = objective.nodes
     identified = problem.statistics.identified(dag)
+    identified += tuple((nodes[a], nodes[b]) for a, b in result.identified)
     identified = tuple(edge for edge in identified if edge not in known.required)
     known = replace(known, required=(*known.required, *identified))
     if objective.equivalent_given_targets is not None:

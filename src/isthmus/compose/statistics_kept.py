@@ -29,7 +29,7 @@ from isthmus.fitting import (
 )
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Level, Network
-from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.objectives import INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.results.column_maps import ColumnMap
 from isthmus.results.effects import Adjusted, EffectComparison
@@ -96,7 +96,8 @@ class LearnedStatistics:
         score, statistics = problem.score, problem.statistics.without_rows()
         has_rows = statistics is not problem.statistics
         local = None if has_rows and not score.of_columns else LOCAL_SCORES.of(problem.objective)
-        nonlinear = score.basis is not None or (has_rows and not score.of_columns)
+        curves = score.basis is not None and INDEPENDENT_NOISE not in score.gives
+        nonlinear = curves or (has_rows and not score.of_columns)
         evidence = cls(
             statistics,
             problem.objective.nodes,

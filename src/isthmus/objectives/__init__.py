@@ -26,6 +26,7 @@ from isthmus.objectives.local import (
     PenalisedScore,
     PythonLocalScore,
 )
+from isthmus.objectives.noise import INDEPENDENT_NOISE, NoiseTest
 from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
 from isthmus.objectives.score_bound import BoundWork, ScoreBound
@@ -44,6 +45,7 @@ __all__ = [
     "CORRELATIONS",
     "EDGE_WEIGHTS",
     "INDEPENDENCE_TESTS",
+    "INDEPENDENT_NOISE",
     "LAGGED_MODEL",
     "LOCAL_SCORES",
     "PARAMETRIC_MODEL",
@@ -67,6 +69,7 @@ __all__ = [
     "LocalScore",
     "MatrixCorrelations",
     "MomentsLoss",
+    "NoiseTest",
     "Objective",
     "Pairs",
     "ParametricLoss",

@@ -139,6 +139,22 @@ class IndependenceDetails(SearchDetails):
 
 @final
 @dataclass(frozen=True)
+class NoiseDetails(SearchDetails):
+    """What `LiNGAM` reports.
+
+    Attributes
+    ----------
+    p_values
+        For each direction (cause, effect) of the edges that the equivalence class leaves open, the
+        largest p-value of the sets of parents that contain the cause. Edges that follow from others
+        have those of the last test.
+    """
+
+    p_values: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
 class BossDetails(SearchDetails):
     """What `Boss` reports.
 

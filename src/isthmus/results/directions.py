@@ -74,7 +74,7 @@ def split_directions(
     knowledge
         Background knowledge.
     identified
-        Edges whose directions the targets of interventions determine.
+        Edges whose directions the targets of interventions or non-Gaussian noise determine.
     """
     # Two parents that are not adjacent determine directions. If knowledge keeps them apart, the
     # data did not: with an edge between them, only the other directions are determined.

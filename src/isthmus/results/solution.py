@@ -114,7 +114,8 @@ class Solution:
     provenance
         The call, the random seed and the versions that the solution was computed with.
     identified
-        Edges whose directions the targets of interventions determine. Also ``knowledge`` has them.
+        Edges whose directions the targets of interventions or non-Gaussian noise determine. Also
+        ``knowledge`` has them.
     parameters_kept
         The network of `fit`, if the solution was loaded from a file that has it.
 

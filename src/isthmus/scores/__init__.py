@@ -12,6 +12,7 @@ from isthmus.scores.generalised_linear import Logistic, Poisson
 from isthmus.scores.gp import GP, ExactGP, GPIntegral
 from isthmus.scores.independence.fisher_z import FisherZ
 from isthmus.scores.independence.g_squared import GSquared
+from isthmus.scores.independence.independent_noise import IndependentNoise
 from isthmus.scores.independence.mixed_likelihood_ratio import MixedLikelihoodRatio
 from isthmus.scores.linear_losses import LaggedLeastSquares, LeastSquares, LinearLikelihood
 from isthmus.scores.perceptrons import Perceptrons
@@ -33,6 +34,7 @@ __all__ = [
     "GSquared",
     "GaussianBIC",
     "GaussianEBIC",
+    "IndependentNoise",
     "LaggedLeastSquares",
     "LeastSquares",
     "LinearLikelihood",

@@ -3,6 +3,7 @@
 from isthmus.searches.base import Progress, Run, Search, SearchResult, drive
 from isthmus.searches.constraint.boss_fci import BossFCI
 from isthmus.searches.constraint.fci import FCI, PAGResult, PAGSearch
+from isthmus.searches.constraint.lingam import LiNGAM
 from isthmus.searches.constraint.pc import PC
 from isthmus.searches.continuous.dynotears import Dynotears
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
@@ -40,6 +41,7 @@ __all__ = [
     "FamilyEBIC",
     "HillClimb",
     "KnownOrder",
+    "LiNGAM",
     "LogDet",
     "Notears",
     "NotearsAdditive",

@@ -43,6 +43,8 @@ class SearchResult:
         Whether the result meets the conditions of a local optimum.
     notes
         What a user should know about the result, such as that it may depend on chance.
+    identified
+        Edges (from, to) whose directions the search has determined beyond the equivalence class.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -51,6 +53,7 @@ class SearchResult:
     gap: float | None = None
     converged: bool = True
     notes: tuple[str, ...] = ()
+    identified: tuple[tuple[int, int], ...] = ()
 
 
 class Search(ABC, Generic[ObjectiveT_contra]):

@@ -1,0 +1,223 @@
+"""LiNGAM: directions that non-Gaussian noise tells, within the class of the best score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import ClassVar, final
+
+import numpy as np
+
+from isthmus.graphs import PDAG, BoundKnowledge
+from isthmus.graphs.bits import bits, mask_of, transpose
+from isthmus.graphs.order import topological
+from isthmus.graphs.orientation import Mixed, compelled_parents, preferred_extension
+from isthmus.graphs.possible_parents import possible_parents
+from isthmus.objectives import INDEPENDENT_NOISE, NoiseTest
+from isthmus.options import require_instance, require_number
+from isthmus.plurals import counted
+from isthmus.results.details import NoiseDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.orders.boss import Boss
+from isthmus.types import Work
+
+_MOST_SETS = 1000
+"""A node with more possible sets of parents is not tested: its edges stay open."""
+
+
+@final
+@dataclass(frozen=True)
+class LiNGAM(Search[NoiseTest]):
+    """Learn directions from non-Gaussian noise (linear non-Gaussian acyclic model).
+
+    `Boss` finds the equivalence class of the best score, and tests orient what the class leaves
+    open. For every set of parents that a variable has in some graph of the class, it is tested
+    whether the variable is linear in them with independent noise. A direction is excluded if all
+    sets that contain the edge are rejected. An edge is oriented if exactly one of its directions is
+    excluded, and stays open otherwise: if noise is near to normal, neither is. A direction that the
+    tests tell is wrong only if a correct set was rejected, with a probability of about ``alpha``,
+    provided that the class is correct and no common cause is missing.
+
+    ``solution.directions`` says what is determined, ``solution.details.p_values`` has the p-values
+    of both directions of every edge that the class leaves open.
+
+    Parameters
+    ----------
+    alpha
+        Significance level of the tests: a set of parents is rejected if its p-value is below.
+    dag_search
+        Search for the class. Its score is that of the test, such as
+        ``IndependentNoise(score=GaussianBIC())``. With a fixed number of starts, the graph does not
+        depend on where the data are.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = ist.DAG(["a", "b", "c"], [("a", "b"), ("b", "c")])
+    >>> numbers = simulate.linear(dag, 1000, noise=simulate.Uniform(), seed=1).data
+    >>> solution = ist.learn(numbers, search=ist.LiNGAM())
+    >>> solution.directions.determined
+    (('a', 'b'), ('b', 'c'))
+    """
+
+    alpha: float = 0.01
+    dag_search: Boss = Boss(starts=4)
+    accepts: ClassVar[Accepts] = (INDEPENDENT_NOISE,)
+
+    def __post_init__(self) -> None:
+        require_number(self, "alpha", above=0, below=1)
+        require_instance(self, "dag_search", Search, "Boss()")
+
+    def begin(
+        self, objective: NoiseTest, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> Run[SearchResult]:
+        """Start a run; it uses the random numbers of `Boss`."""
+        return _LiNGAMRun(self, objective, knowledge, rng)
+
+
+@final
+class _LiNGAMRun(Run[SearchResult]):
+    def __init__(
+        self,
+        options: LiNGAM,
+        test: NoiseTest,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+    ) -> None:
+        self._alpha = options.alpha
+        self._test = test
+        self._knowledge = knowledge
+        self._dag = options.dag_search.begin(test.local_score(), knowledge, rng)
+        self._graph: Mixed | None = None
+        self._oriented: list[tuple[int, int]] = []
+        self._known: dict[tuple[int, int], float] = {}
+        self._directions: dict[tuple[int, int], float] = {}
+        self._work = self._iterate()
+
+    def _iterate(self) -> Work[None]:
+        while not self._dag.step():
+            yield
+        self._graph = _class_of(self._dag.best().parents, self._knowledge)
+        open_edges = list(self._graph.undirected())
+        while open_edges:
+            excluded = {}
+            possible: dict[tuple[int, int], float] = {}
+            for node in sorted({end for edge in open_edges for end in edge}):
+                possible |= self._possible(self._graph, node)
+                yield
+            self._directions |= possible
+            for a, b in open_edges:
+                forward, backward = possible[a, b], possible[b, a]
+                if (forward < self._alpha) != (backward < self._alpha):
+                    excluded[a, b] = min(forward, backward), backward < forward
+            if not excluded:
+                return
+            self._orient(self._graph, sorted((p, *e, is_ab) for e, (p, is_ab) in excluded.items()))
+            open_edges = list(self._graph.undirected())
+
+    def _orient(self, graph: Mixed, edges: Iterable[tuple[float, int, int, bool]]) -> None:
+        """Orient edges, those of the smallest p-values first, and what follows by Meek's rules."""
+        for _, a, b, forward in edges:
+            if graph.neighbours[a] >> b & 1:
+                edge = (a, b) if forward else (b, a)
+                graph.orient(*edge)
+                graph.close(graph.affected(*edge))
+                self._oriented.append(edge)
+
+    def _possible(self, graph: Mixed, node: int) -> dict[tuple[int, int], float]:
+        """Return for each open edge to a node the largest p-value of the sets that contain it."""
+        around = list(bits(graph.neighbours[node]))
+        nodes = self._test.nodes
+        pattern = PDAG.from_masks(nodes, graph.parents, graph.neighbours)
+        sets = list(islice(possible_parents(pattern, nodes[node]), _MOST_SETS + 1))
+        if len(sets) > _MOST_SETS:
+            return {(other, node): 1.0 for other in around}
+        largest = {(other, node): 0.0 for other in around}
+        for names in sets:
+            parents = mask_of(pattern.index(name) for name in names)
+            if parents & graph.neighbours[node]:
+                p_value = self._p_value(node, parents)
+                for other in bits(parents & graph.neighbours[node]):
+                    largest[other, node] = max(largest[other, node], p_value)
+        return largest
+
+    def _p_value(self, node: int, parents: int) -> float:
+        key = (node, parents)
+        if key not in self._known:
+            self._known[key] = self._test.p_value(node, list(bits(parents)))
+        return self._known[key]
+
+    def step(self) -> bool:
+        return next(self._work, self) is self
+
+    def best(self) -> SearchResult:
+        """Return the best graph so far, with the directions that the tests have told."""
+        best = self._dag.best()
+        if self._graph is None:
+            return best
+        edges = [(a, b) for b, own in enumerate(best.parents) for a in own]
+        parents = preferred_extension(self._graph.copy(), edges)
+        named = {
+            (self._test.nodes[a], self._test.nodes[b]): p for (a, b), p in self._directions.items()
+        }
+        return replace(
+            best,
+            parents=tuple(tuple(bits(own)) for own in parents),
+            details=NoiseDetails(named),
+            identified=tuple(self._oriented),
+            notes=(*best.notes, *self._contradictions(self._graph)),
+        )
+
+    def _contradictions(self, graph: Mixed) -> tuple[str, ...]:
+        """Return a note on edges neither direction of which fits."""
+        told = self._directions
+        edges = [
+            (a, b)
+            for a, b in graph.undirected()
+            if max(told.get((a, b), 1.0), told.get((b, a), 1.0)) < self._alpha
+        ]
+        if not edges:
+            return ()
+        nodes = self._test.nodes
+        shown = ", ".join(f"{nodes[a]} - {nodes[b]}" for a, b in edges[:5])
+        note = (
+            f"Neither direction of {counted(len(edges), 'edge')} fits a linear model with "
+            f"independent noise, so they are left open: {shown}. A common cause may be missing "
+            "(BossFCI allows for that), or effects may be nonlinear."
+        )
+        return (note,)
+
+    def describe(self) -> tuple[str, float, float | None]:
+        if self._graph is None:
+            return self._dag.describe()
+        left = sum(1 for _ in self._graph.undirected())
+        return (
+            f"{counted(left, 'open edge')}, {len(self._known):,} tests",
+            self._dag.best().score,
+            None,
+        )
+
+    def conclusion(self) -> str:
+        return (
+            f"a graph of a high score, and then {len(self._known):,} tests of noise oriented "
+            f"{counted(len(self._oriented), 'edge')}."
+        )
+
+
+def _class_of(parents: Iterable[tuple[int, ...]], knowledge: BoundKnowledge) -> Mixed:
+    """Return the equivalence class of a graph that agrees with knowledge, closed under rules."""
+    own = [mask_of(some) for some in parents]
+    order = topological([tuple(bits(mask)) for mask in own])
+    assert order is not None
+    directed = list(compelled_parents(own, order))
+    free = [mask & ~kept for mask, kept in zip(own, directed, strict=True)]
+    both = [a | b for a, b in zip(free, transpose(free, len(free)), strict=True)]
+    graph = Mixed(directed, both)
+    for child, mask in enumerate(free):
+        for parent in bits(mask):
+            if knowledge.required[parent, child] or knowledge.forbidden[child, parent]:
+                graph.orient(parent, child)
+    graph.close()
+    return graph

@@ -1,0 +1,100 @@
+"""Directions from non-Gaussian noise, from `learn`: sources, knowledge, and what stays open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus import simulate
+from isthmus.errors import MismatchError
+
+pd = pytest.importorskip("pandas")
+
+CHAIN = ist.DAG([*"abcde"], [("a", "b"), ("b", "c"), ("c", "d"), ("a", "e")])
+
+
+def table(noise: simulate.Noise, rows: int = 1500, dag: ist.DAG = CHAIN) -> Any:
+    return pd.DataFrame(simulate.linear(dag, rows, noise=noise, seed=5).data)
+
+
+@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive")  # a reversed line is a curve
+@pytest.mark.parametrize("noise", [simulate.Uniform(), simulate.Exponential(), simulate.Gumbel()])
+def test_directions_are_those_of_the_causes(noise: simulate.Noise) -> None:
+    data = table(noise)
+    assert not ist.learn(data, search=ist.PC()).directions.determined
+    solution = ist.learn(data, search=ist.LiNGAM())
+    assert solution.directions.determined == solution.dag.edges == CHAIN.edges
+    assert str(solution.directions) in str(solution)
+    p_values = solution.details.p_values
+    assert all(p_values[b, a] < 0.01 < p_values[a, b] for a, b in solution.identified)
+    assert solution.fit().cpdag == solution.cpdag
+    assert solution.effect("a", "c").identified
+
+
+def test_triangles_are_oriented() -> None:
+    dag = ist.DAG([*"abc"], [("a", "b"), ("a", "c"), ("b", "c")])
+    weights = {("a", "b"): 0.6, ("a", "c"): -1.0, ("b", "c"): 0.7}
+    data = simulate.linear(dag, 5000, noise=simulate.Exponential(), weights=weights, seed=1).data
+    assert ist.learn(data, search=ist.LiNGAM()).directions.determined == dag.edges
+
+
+def test_normal_noise_leaves_directions_open() -> None:
+    solution = ist.learn(table(simulate.Gaussian()), search=ist.LiNGAM())
+    assert not solution.directions.determined
+    assert solution.cpdag == CHAIN.cpdag()
+
+
+def test_warehouse_and_federation_tell_the_same() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    data = table(simulate.Exponential(), rows=900)
+    solution = ist.learn(data, search=ist.LiNGAM())
+    connection = duckdb.connect()
+    relation = connection.from_df(data)
+    sites = ist.Federation.simulate([data[:300], data[300:500], data[500:]])
+    for source in (relation, sites):
+        other = ist.learn(source, search=ist.LiNGAM())
+        assert other.cpdag == solution.cpdag
+        assert other.identified == solution.identified
+        assert other.details.p_values == pytest.approx(solution.details.p_values, rel=1e-3)
+
+
+def test_hidden_common_cause_is_noted() -> None:
+    dag = ist.DAG([*"uab"], [("u", "a"), ("u", "b")])
+    data = simulate.linear(dag, 5000, noise=simulate.Exponential(), seed=1).data
+    del data["u"]
+    solution = ist.learn(data, search=ist.LiNGAM())
+    assert not solution.identified
+    assert any("Neither direction of 1 edge" in note for note in solution.notes)
+
+
+def test_knowledge_has_precedence() -> None:
+    known = ist.Knowledge(required=[("c", "b")])
+    solution = ist.learn(table(simulate.Uniform()), search=ist.LiNGAM(), knowledge=known)
+    assert ("c", "b") in solution.directions.fixed
+    assert known.allows(solution.dag)
+
+
+def test_bootstrap_has_the_directions() -> None:
+    data, search = table(simulate.Uniform()), ist.LiNGAM(alpha=1e-4)
+    probabilities = ist.bootstrap(data, search=search, replicates=10, jobs=1).edge_probabilities()
+    assert min(probabilities[CHAIN.index(a), CHAIN.index(b)] for a, b in CHAIN.edges) >= 0.9
+
+
+def test_a_stopped_run_has_a_graph_without_directions() -> None:
+    solution = ist.learn(table(simulate.Uniform()), search=ist.LiNGAM(), time_limit=1e-9)
+    assert not solution.identified
+
+
+def test_categories_are_refused() -> None:
+    data = table(simulate.Uniform()).assign(level=lambda t: np.where(t["a"] > 0, "high", "low"))
+    with pytest.raises(MismatchError, match="continuous"):
+        ist.learn(data, search=ist.LiNGAM())
+
+
+def test_the_test_alone_chooses_the_search() -> None:
+    solution = ist.learn(table(simulate.Uniform()), score=ist.IndependentNoise())
+    assert "search LiNGAM" in solution.choice
+    assert solution.directions.determined == CHAIN.edges
