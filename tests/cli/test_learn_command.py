@@ -301,7 +301,12 @@ def test_hidden_causes_on_the_command_line(
     assert "a ↔ b: they have a hidden common cause" in outputs[0].read_text(encoding="utf-8")
     assert main([*command, "-o", str(tmp_path / "x.bif")]) == ExitCode.FORMAT
     assert "networks and DAGs" in capsys.readouterr().err
-    assert main([*command, "--explain"]) == ExitCode.DONE
+    nested = "BossFCI(max_conditioning=2, dag_search=Boss(max_parents=2))"
+    assert main([*command[:-1], nested, "--explain"]) == ExitCode.DONE
+    assert "dag_search=Boss(starts=None, max_parents=2" in capsys.readouterr().out
+    wrong = "BossFCI(dag_search=Bosss(max_parents=2))"
+    assert main([*command[:-1], wrong, "--explain"]) == ExitCode.USAGE
+    assert "Bosss" in capsys.readouterr().err
 
     other = tmp_path / "other.txt"
     ist.io.write_tetrad(ist.PAG([*"abcd"], [("a", "o-o", "b"), ("d", "o->", "c")]), other)

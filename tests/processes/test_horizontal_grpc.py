@@ -14,12 +14,14 @@ from pathlib import Path
 
 import pytest
 from tests.joint.transport.flapping_proxy import FlappingProxy
-from tests.processes.hospitals import Hospitals, require_pooled, run
+from tests.processes.hospitals import NAMES, Hospitals, require_pooled, run
 
+import isthmus as ist
 from isthmus.cli import ExitCode
 from isthmus.errors import StudyError
 from isthmus.joint import Study, verify
 from isthmus.joint.federation.received_results import read_result, result_path
+from isthmus.sources import Frame
 
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 
@@ -75,6 +77,12 @@ def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) ->
     before = verify(world.home("s0") / "ledger.jsonl")
     assert world.coordinate(*TIMES).wait(300) == 0  # sent again, and written down once
     assert verify(world.home("s0") / "ledger.jsonl") == before
+    causes = world.folder / "causes.isthmus"  # from the same sums, without another round
+    assert world.coordinate(*TIMES, "--search", "BossFCI", "-o", str(causes)).wait(300) == 0
+    pooled = ist.learn(Frame(world.pooled(), names=NAMES), search=ist.BossFCI())
+    assert ist.PAGSolution.load(causes).pag == pooled.pag
+    content = json.loads(read_result(result_path(world.home("s0"), world.study), world.study))
+    assert content["edges"] == [list(edge) for edge in pooled.pag.edges]
 
 
 def test_kills_and_a_flapping_network(hospitals: Callable[..., Hospitals]) -> None:

@@ -163,7 +163,7 @@ def _strategies(package: Any, base: Any) -> dict[str, Any]:
 
 
 def _build(text: str, classes: Mapping[str, type]) -> Any:
-    """Build the described object; only names, keywords and constants are parsed, never executed."""
+    """Build the described object; names, keywords and constants are parsed and never executed."""
     given, options = _parts(text)
     name = match_name(given, sorted(classes))
     allowed = [f.name for f in dataclasses.fields(classes[name]) if f.init]
@@ -205,6 +205,13 @@ def _parts(text: str) -> tuple[str, dict[str, Any]]:
             return tree.id, {}
         if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.args:
             raise wrong
-        return tree.func.id, {str(k.arg): ast.literal_eval(k.value) for k in tree.keywords}
+        return tree.func.id, {str(k.arg): _value(k.value) for k in tree.keywords}
     except (SyntaxError, ValueError):
         raise wrong from None
+
+
+def _value(node: ast.expr) -> Any:
+    """Return a constant, or the score or search that an option of another one describes."""
+    if isinstance(node, ast.Call):
+        return _build(ast.unparse(node), {**_scores(), **_searches()})
+    return ast.literal_eval(node)
