@@ -107,6 +107,7 @@ def main() -> None:
         start = time.process_time()
         counted = yield from count_tables(self, schema, columns, sets)
         scanned.append(time.process_time() - start)
+        print(f"scan {len(scanned)}: {len(sets)} sets, {scanned[-1]:.1f} CPU s", flush=True)
         return counted
 
     DuckDBEngine.count_tables = recorded  # type: ignore[method-assign]

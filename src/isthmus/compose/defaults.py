@@ -115,8 +115,9 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
     An exact search, if scoring every family takes less than a second, as the objective estimates
     from the sizes of the data: with few variables, as long as a family is cheap. Otherwise the
     heuristic that is the most accurate in the benchmarks of the documentation: a search over
-    equivalence classes for discrete tables, a search over orders for the others, and a hill climb,
-    which scores the fewest families, if one of them takes milliseconds.
+    equivalence classes for discrete tables, a search over orders for the others, a search over
+    orders among few candidates for thousands of variables, and a hill climb, which scores the
+    fewest families, if one of them takes milliseconds.
 
     The choice does not depend on where the data are, with one exception: if a source gave tables
     of some sets of variables instead of all of them, a search that looks at every set would ask it
@@ -143,10 +144,13 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
         return searches.SubsetDP(), f"{_variables(d)} few enough to search exhaustively"
     if _SLOW_FAMILY < local.seconds(2) < math.inf:
         return searches.HillClimb(restarts=0), "one family of this score takes milliseconds"
-    if local.equivalent and len(schema.of_kind(Kind.DISCRETE)) == d:
-        return searches.XGES(), "the most accurate search on discrete tables"
-    if d > MANY_COLUMNS and CORRELATIONS.of(objective) is not None:
+    discrete = len(schema.of_kind(Kind.DISCRETE)) == d
+    # Tables of an engine are counted on request, for which the search over classes asks least.
+    at_hand = CORRELATIONS.of(objective) is not None or (discrete and local.seconds(2) < math.inf)
+    if d > MANY_COLUMNS and at_hand:
         return searches.ScreenedBoss(), f"{d:,} variables, so each has few candidates"
+    if local.equivalent and discrete:
+        return searches.XGES(), "the most accurate search on discrete tables"
     if runs == 1:
         return searches.Boss(), f"the most accurate search for {d} variables"
     starts = _REPEATED_STARTS if d <= _MANY_VARIABLES else 1

@@ -28,11 +28,38 @@ _MANY_TIMES = 16
 
 
 class Pairs(NamedTuple):
-    """Pairs of variables (the first has the smaller index) and their absolute correlations."""
+    """Pairs of variables (the first has the smaller index) and their absolute correlations.
+
+    For scores without correlations, what one of them adds to the score of the other.
+    """
 
     first: Integers
     second: Integers
     size: Floats
+
+    @classmethod
+    def none(cls) -> Pairs:
+        """Return no pairs."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+    @classmethod
+    def strongest(cls, parts: Sequence[Pairs], most: int) -> Pairs:
+        """Keep the pairs that are among the strongest of one of their variables, each pair once.
+
+        A variable that is a strong partner of very many others keeps the strongest of them.
+        """
+        pairs = _distinct(parts)
+        count = len(pairs.first)
+        ends = np.concatenate([pairs.first, pairs.second])
+        order = np.lexsort((-np.tile(pairs.size, 2), ends))
+        sorted_ends = ends[order]
+        begins = np.flatnonzero(np.diff(sorted_ends, prepend=-1))
+        rank = np.empty(2 * count, np.int64)
+        rank[order] = np.arange(2 * count) - np.repeat(begins, np.diff(begins, append=2 * count))
+        first, second = rank[:count], rank[count:]
+        keep = np.minimum(first, second) < most
+        keep &= np.maximum(first, second) < _MANY_TIMES * most
+        return cls(pairs.first[keep], pairs.second[keep], pairs.size[keep])
 
 
 class LinearGraph(NamedTuple):
@@ -104,7 +131,7 @@ class Correlations(ABC):
         """
         everything = np.arange(len(self))
         step = self.block()
-        kept = Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        kept = Pairs.none()
         for a in range(0, len(self) if variables is None else len(variables), step):
             rows = (everything if variables is None else variables)[a : a + step]
             left = self.residuals(graph, rows)
@@ -119,7 +146,7 @@ class Correlations(ABC):
                 values = products.ravel()[strong].astype(np.float64)
                 found.append(Pairs(rows[i], columns[j], values))
                 yield
-            kept = strongest(_distinct(found), most)
+            kept = Pairs.strongest(found, most)
         return kept
 
 
@@ -147,24 +174,6 @@ def _strong(products: Floats, least: float, most: int) -> Integers:
     values = products.ravel()[strong]
     chosen: Integers = strong[(values >= rows[i]) | (values >= columns[j])]
     return chosen
-
-
-def strongest(pairs: Pairs, most: int) -> Pairs:
-    """Keep the pairs that are among the strongest of one of their variables.
-
-    A variable that is a strong partner of very many others keeps the strongest of them.
-    """
-    count = len(pairs.first)
-    ends = np.concatenate([pairs.first, pairs.second])
-    order = np.lexsort((-np.tile(pairs.size, 2), ends))
-    sorted_ends = ends[order]
-    begins = np.flatnonzero(np.diff(sorted_ends, prepend=-1))
-    rank = np.empty(2 * count, np.int64)
-    rank[order] = np.arange(2 * count) - np.repeat(begins, np.diff(begins, append=2 * count))
-    first, second = rank[:count], rank[count:]
-    keep = np.minimum(first, second) < most
-    keep &= np.maximum(first, second) < _MANY_TIMES * most
-    return Pairs(pairs.first[keep], pairs.second[keep], pairs.size[keep])
 
 
 @final

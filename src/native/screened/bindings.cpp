@@ -35,17 +35,26 @@ void bind_screened(nb::module_& m) {
             "variables"_a, nb::kw_only(), "constant"_a.noconvert(), "factor"_a, "tolerance"_a,
             "max_parents"_a.none())
         .def(
+            "__init__",
+            [](ScreenedOrder* self, std::shared_ptr<const LocalScore> score,
+               const Array<Variable, 1>& names, std::optional<std::size_t> max_parents) {
+                const std::size_t most = max_parents.value_or(names.size());
+                std::construct_at(self, std::move(score), to_vector(names), most);
+            },
+            "score"_a, nb::kw_only(), "names"_a.noconvert(), "max_parents"_a.none())
+        .def(
             "set_partners",
             [](ScreenedOrder& self, std::size_t variable, const Array<std::uint32_t, 1>& partners,
-               const Array<double, 2>& correlation, const Array<bool, 1>& allowed,
+               const std::optional<Array<double, 2>>& correlation, const Array<bool, 1>& allowed,
                const Array<std::uint16_t, 1>& required) {
                 const auto claim = self.claim();
-                self.set_partners(variable, to_vector(partners),
-                                  {correlation.data(), correlation.data() + correlation.size()},
+                std::vector<double> given;
+                if (correlation) given.assign(correlation->data(), correlation->data() + correlation->size());
+                self.set_partners(variable, to_vector(partners), std::move(given),
                                   {allowed.data(), allowed.data() + allowed.size()},
                                   to_vector(required));
             },
-            "variable"_a, "partners"_a.noconvert(), "correlation"_a.noconvert(),
+            "variable"_a, "partners"_a.noconvert(), "correlation"_a.noconvert().none(),
             "allowed"_a.noconvert(), "required"_a.noconvert())
         .def(
             "start",

@@ -2,20 +2,33 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
-
-#include "core/types.hpp"
 
 namespace isthmus {
 
-/// What a criterion of linear Gaussian networks takes for a family of k parents:
-/// constant[k] - factor * log(variance of the child given its parents).
-struct GaussianCriterion {
-    std::vector<double> constant;
-    double factor;
-    double tolerance;          // share of a variance below which a column is determined by others
-    std::size_t max_parents;
+/// Scores of one child with sets of parents, where its candidates are numbered.
+class FamilyScores {
+public:
+    using Local = std::uint16_t;  // position among the candidates
+    /// Candidates with something that is the smaller the better they are.
+    using Ranking = std::vector<std::pair<double, Local>>;
+
+    FamilyScores() = default;
+    virtual ~FamilyScores() = default;
+    FamilyScores(const FamilyScores&) = delete;
+    FamilyScores& operator=(const FamilyScores&) = delete;
+
+    /// Scores parents, and lists the further candidates that raise the score as one parent more.
+    virtual double extend(std::span<const Local> parents, std::span<const std::uint8_t> allowed,
+                          Ranking& raising) const = 0;
+    /// Scores what is left of the parents without `parents[first + i]`, for each `out[i]`.
+    virtual void reduce(std::span<const Local> parents, std::size_t first,
+                        std::span<double> out) const = 0;
+    /// Returns the coefficients of standardised parents; none unless the model is linear.
+    [[nodiscard]] virtual std::vector<double> coefficients(std::span<const Local> parents) const;
 };
 
 /// The parents of one variable among few candidates, for any set of them that is available.
@@ -26,7 +39,7 @@ struct GaussianCriterion {
 /// are scored once per node, whichever of them are available.
 class FamilyTree {
 public:
-    using Local = std::uint16_t;  // position among the candidates
+    using Local = FamilyScores::Local;
     using Available = std::vector<std::uint64_t>;
 
     /// The best parents of an available set.
@@ -36,9 +49,8 @@ public:
     };
 
     FamilyTree() = default;
-    /// `correlation` has a row for each candidate, and the child's last. `allowed` says which
-    /// candidates may be parents; `required` are parents whatever is available.
-    FamilyTree(std::vector<double> correlation, std::vector<std::uint8_t> allowed,
+    /// `allowed` says which candidates may be parents; `required` are parents whatever is available.
+    FamilyTree(std::unique_ptr<const FamilyScores> scores, std::vector<std::uint8_t> allowed,
                std::vector<Local> required);
 
     [[nodiscard]] std::size_t candidates() const { return allowed_.size(); }
@@ -46,10 +58,10 @@ public:
 
     /// Finds the best parents among the available candidates. The family is valid until the next
     /// call.
-    [[nodiscard]] Family find(const Available& available, const GaussianCriterion& criterion);
-    /// Returns the coefficients of standardised parents.
-    [[nodiscard]] std::vector<double> coefficients(std::span<const Local> parents,
-                                                   const GaussianCriterion& criterion) const;
+    [[nodiscard]] Family find(const Available& available);
+    [[nodiscard]] std::vector<double> coefficients(std::span<const Local> parents) const {
+        return scores_->coefficients(parents);
+    }
 
 private:
     struct Branch {
@@ -69,12 +81,10 @@ private:
         std::uint32_t parents;
     };
 
-    void expand(std::uint32_t node, std::span<const Local> parents,
-                const GaussianCriterion& criterion);
-    std::uint32_t shrink(std::vector<Local>& parents, double score,
-                         const GaussianCriterion& criterion);
+    void expand(std::uint32_t node, std::span<const Local> parents);
+    std::uint32_t shrink(std::vector<Local>& parents, double score);
 
-    std::vector<double> correlation_;
+    std::unique_ptr<const FamilyScores> scores_;
     std::vector<std::uint8_t> allowed_;
     std::vector<Local> required_;
     std::vector<Node> nodes_;

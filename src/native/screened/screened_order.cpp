@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
+
+#include "screened/local_families.hpp"
 
 namespace isthmus {
 
@@ -24,6 +27,17 @@ std::size_t checked_number(std::size_t variables) {
     return variables;
 }
 
+void check_permutation(Variables order, std::size_t size) {
+    std::vector<std::uint8_t> seen(size);
+    for (const Variable v : order) {
+        if (v < 0 || index(v) >= size || seen[index(v)] != 0) break;
+        seen[index(v)] = 1;
+    }
+    if (order.size() != size || std::ranges::find(seen, 0) != seen.end()) {
+        throw std::invalid_argument{"the order must have each variable once"};
+    }
+}
+
 }  // namespace
 
 ScreenedOrder::ScreenedOrder(std::size_t variables, GaussianCriterion criterion)
@@ -38,9 +52,42 @@ ScreenedOrder::ScreenedOrder(std::size_t variables, GaussianCriterion criterion)
     if (criterion_.constant.empty() || !(criterion_.factor > 0.0) || !(criterion_.tolerance > 0.0)) {
         throw std::invalid_argument{"the criterion needs constants, a factor and a tolerance"};
     }
+    start_alone();
+}
+
+ScreenedOrder::ScreenedOrder(std::shared_ptr<const LocalScore> score, std::vector<Variable> names,
+                             std::size_t max_parents)
+    : criterion_{.constant = {}, .factor = 0.0, .tolerance = 0.0, .max_parents = max_parents},
+      local_{std::move(score)},
+      names_{std::move(names)},
+      partners_(checked_number(names_.size())),
+      required_(names_.size()),
+      trees_(names_.size()),
+      parents_(names_.size()),
+      score_(names_.size()),
+      label_(names_.size()),
+      queued_(names_.size()) {
+    check_permutation(names_, local_->size());
+    start_alone();
+}
+
+void ScreenedOrder::start_alone() {
     std::iota(label_.begin(), label_.end(), 0.0);
-    const FamilyTree alone{{1.0}, {}, {}};
-    std::ranges::fill(trees_, alone);
+    for (std::size_t v = 0; v < size(); ++v) trees_[v] = {scores_of(v, {}, {1.0}), {}, {}};
+}
+
+std::unique_ptr<const FamilyScores> ScreenedOrder::scores_of(
+    std::size_t variable, const std::vector<std::uint32_t>& partners,
+    std::vector<double> correlation) const {
+    if (local_ == nullptr) {
+        return std::make_unique<GaussianFamilies>(criterion_, std::move(correlation),
+                                                  partners.size());
+    }
+    std::vector<Variable> candidates(partners.size());
+    std::ranges::transform(partners, candidates.begin(),
+                           [&](std::uint32_t u) { return names_[u]; });
+    return std::make_unique<LocalFamilies>(*local_, names_[variable], std::move(candidates),
+                                           criterion_.max_parents);
 }
 
 void ScreenedOrder::set_partners(std::size_t variable, std::vector<std::uint32_t> partners,
@@ -56,7 +103,8 @@ void ScreenedOrder::set_partners(std::size_t variable, std::vector<std::uint32_t
             throw std::invalid_argument{"partners must be other variables in ascending order"};
         }
     }
-    trees_[variable] = FamilyTree{std::move(correlation), std::move(allowed), required};
+    trees_[variable] = {scores_of(variable, partners, std::move(correlation)), std::move(allowed),
+                        required};
     partners_[variable] = std::move(partners);
     required_[variable] = std::move(required);
 }
@@ -85,18 +133,11 @@ void ScreenedOrder::take_family(std::size_t variable, const FamilyTree::Family& 
 
 void ScreenedOrder::renew(std::size_t variable) {
     write_available(variable, available_);
-    take_family(variable, trees_[variable].find(available_, criterion_));
+    take_family(variable, trees_[variable].find(available_));
 }
 
 void ScreenedOrder::start(Variables order) {
-    std::vector<std::uint8_t> seen(size());
-    for (const Variable v : order) {
-        if (v < 0 || index(v) >= size() || seen[index(v)] != 0) break;
-        seen[index(v)] = 1;
-    }
-    if (order.size() != size() || std::ranges::find(seen, 0) != seen.end()) {
-        throw std::invalid_argument{"the order must have each variable once"};
-    }
+    check_permutation(order, size());
     for (std::size_t i = 0; i < order.size(); ++i) label_[index(order[i])] = static_cast<double>(i);
     total_ = 0.0;
     std::ranges::fill(score_, 0.0);
@@ -179,7 +220,7 @@ void ScreenedOrder::improve(std::size_t variable) {
     for (std::size_t s = 0; s <= k; ++s) {
         if (s > 0) put_bit(available_, by_label_[s - 1].second);
         if (s < lowest || s > highest) continue;
-        gain_[s] = trees_[variable].find(available_, criterion_).score - score_[variable];
+        gain_[s] = trees_[variable].find(available_).score - score_[variable];
     }
     double sum = 0.0;
     const auto flip = [&](std::size_t j, bool with) {
@@ -192,7 +233,7 @@ void ScreenedOrder::improve(std::size_t variable) {
         } else {
             drop_bit(available_, at);
         }
-        return trees_[u].find(available_, criterion_).score - score_[u];
+        return trees_[u].find(available_).score - score_[u];
     };
     for (std::size_t s = here; s-- > lowest;) gain_[s] += sum += flip(s, true);
     sum = 0.0;
@@ -241,7 +282,7 @@ std::vector<Variable> ScreenedOrder::parents(std::size_t variable) const {
 }
 
 std::vector<double> ScreenedOrder::coefficients(std::size_t variable) const {
-    return trees_[variable].coefficients(parents_[variable], criterion_);
+    return trees_[variable].coefficients(parents_[variable]);
 }
 
 std::vector<Variable> ScreenedOrder::order() const {

@@ -3,14 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <span>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/exclusive.hpp"
 #include "core/types.hpp"
 #include "core/watch.hpp"
+#include "scoring/local_score.hpp"
 #include "screened/family_tree.hpp"
+#include "screened/gaussian_families.hpp"
 
 namespace isthmus {
 
@@ -24,9 +26,14 @@ public:
     static constexpr std::size_t max_variables = std::size_t{1} << 24;
 
     ScreenedOrder(std::size_t variables, GaussianCriterion criterion);
+    /// `names[v]` is the variable of the score that v stands for.
+    ScreenedOrder(std::shared_ptr<const LocalScore> score, std::vector<Variable> names,
+                  std::size_t max_parents);
+    ScreenedOrder(const ScreenedOrder&) = delete;
+    ScreenedOrder& operator=(const ScreenedOrder&) = delete;
 
-    /// Gives a variable its partners (ascending) with their correlations and the child's last.
-    /// Partners must be mutual. `settle` must follow when all are given.
+    /// Gives a variable its partners (ascending). Partners must be mutual. A criterion needs their
+    /// correlations, with the child's last. `settle` must follow when all are given.
     void set_partners(std::size_t variable, std::vector<std::uint32_t> partners,
                       std::vector<double> correlation, std::vector<std::uint8_t> allowed,
                       std::vector<FamilyTree::Local> required);
@@ -45,6 +52,10 @@ public:
     [[nodiscard]] InUse::Guard claim() { return in_use_.claim(); }
 
 private:
+    void start_alone();
+    [[nodiscard]] std::unique_ptr<const FamilyScores> scores_of(
+        std::size_t variable, const std::vector<std::uint32_t>& partners,
+        std::vector<double> correlation) const;
     [[nodiscard]] std::size_t position_of(std::size_t variable, std::size_t partner) const;
     void write_available(std::size_t variable, FamilyTree::Available& out) const;
     void take_family(std::size_t variable, const FamilyTree::Family& family);
@@ -56,6 +67,8 @@ private:
     void sort_partners(std::size_t variable);
 
     GaussianCriterion criterion_;
+    std::shared_ptr<const LocalScore> local_;  // null: the criterion scores
+    std::vector<Variable> names_;
     std::vector<std::vector<std::uint32_t>> partners_;
     std::vector<std::vector<FamilyTree::Local>> required_;
     std::vector<FamilyTree> trees_;

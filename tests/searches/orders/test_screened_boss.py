@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.compose import prepare, statistics_kept
+from isthmus.compose import defaults, prepare, statistics_kept
 from isthmus.graphs import Knowledge
 from isthmus.kernels import _native
 from isthmus.objectives import (
     CORRELATIONS,
+    LOCAL_SCORES,
     ColumnCorrelations,
     CorrelationScore,
     LinearGraph,
+    LocalScore,
     MatrixCorrelations,
 )
-from isthmus.statistics import Schema, StandardisedColumns
+from isthmus.statistics import CountPlan, Schema, StandardisedColumns
 from isthmus.types import Floats, completed
 
 
@@ -100,7 +103,7 @@ def test_residual_correlations_by_hand() -> None:
     assert pairs.size == pytest.approx(expected[i, j], abs=1e-5)
 
 
-def slow_family(score: CorrelationScore, child: int, available: list[int]) -> float:
+def slow_family(score: LocalScore, child: int, available: list[int]) -> float:
     """Grow, then shrink, by the score itself."""
     parents: list[int] = []
     best = score.local(child, parents)
@@ -147,6 +150,64 @@ def test_families_of_an_order_against_a_slow_version(seed: int) -> None:
     starts, parents = search.parents()
     total = sum(score.local(v, parents[starts[v] : starts[v + 1]].tolist()) for v in range(14))
     assert score.in_units(search.score) == pytest.approx(total, rel=1e-12)
+
+
+def levels_of(d: int, edges: int, n: int, seed: int) -> tuple[ist.DAG, dict[str, Any]]:
+    dag = simulate.erdos_renyi(d, edges, seed=seed)
+    network = simulate.discrete_network(dag, cardinalities=(2, 3), seed=seed)
+    return dag, dict(simulate.discrete(network, n, seed=seed).data)
+
+
+def test_families_of_discrete_variables_against_a_slow_version() -> None:
+    _, data = levels_of(10, 20, 300, 2)
+    counts = ist.summarise(data, plan=CountPlan.everything(), kinds=dict.fromkeys(data, "discrete"))
+    assert isinstance(counts, ist.Counts)
+    score = LOCAL_SCORES.require(ist.BIC().bind(counts))
+    names = np.random.default_rng(2).permutation(10)
+    search = _native.ScreenedOrder(score.kernel, names=names, max_parents=None)
+    for v in range(10):
+        search.set_partners(
+            v,
+            np.delete(np.arange(10), v).astype(np.uint32),
+            None,
+            np.ones(9, dtype=np.bool_),
+            np.empty(0, np.uint16),
+        )
+    search.start(np.arange(10))
+    own = names.tolist()
+    expected = sum(slow_family(score, v, own[:i]) for i, v in enumerate(own))
+    assert search.score == pytest.approx(expected, rel=1e-12)
+    while not search.step(1.0):
+        pass
+    starts, parents = search.parents()
+    families = [names[parents[starts[v] : starts[v + 1]]].tolist() for v in range(10)]
+    total = sum(score.local(v, family) for v, family in zip(own, families, strict=True))
+    assert search.score == pytest.approx(total, rel=1e-12)
+    assert total > expected
+    with pytest.raises(ValueError, match="each variable once"):
+        _native.ScreenedOrder(score.kernel, names=np.zeros(10, np.int64), max_parents=None)
+
+
+def test_partners_of_discrete_variables_raise_the_score() -> None:
+    dag, data = levels_of(60, 60, 2000, 1)
+    options = {"score": ist.BDeu(), "search": ist.ScreenedBoss()}
+    found = ist.learn(data, **options)
+    assert found.score == pytest.approx(ist.score(data, found.dag, ist.BDeu()), rel=1e-12)
+    assert found.score > ist.learn(data, score=ist.BDeu(), search=ist.XGES()).score - 30
+    assert ist.shd(found.cpdag, dag.cpdag()) <= 25
+    shuffled = {name: data[name] for name in np.random.default_rng(0).permutation(list(data))}
+    assert ist.learn(shuffled, **options).cpdag == found.cpdag
+    a, b = found.dag.edges[0]
+    knowledge = Knowledge(required=[(b, a)], roots=[b])
+    told = ist.learn(data, **options, knowledge=knowledge)
+    assert knowledge.allows(told.dag)
+
+
+def test_the_default_for_thousands_of_discrete_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, data = levels_of(30, 20, 200, 3)
+    assert "XGES" in repr(ist.learn(data).choice)
+    monkeypatch.setattr(defaults, "MANY_COLUMNS", 25)
+    assert "ScreenedBoss" in repr(ist.learn(data).choice)
 
 
 def test_neither_order_nor_units_of_columns_matter() -> None:

@@ -1,7 +1,8 @@
 """Best order score search for very many variables, where each has few candidates.
 
-Candidates are found from the data, by correlations and by correlations of residuals; see
-`ScreenedBoss`. Nothing here has the size of the number of variables squared.
+Candidates are found from the data, by correlations and by correlations of residuals, or by what a
+variable adds to the score of another; see `ScreenedBoss`. Nothing here has the size of the number
+of variables squared.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.order import topological
 from isthmus.kernels import _native
-from isthmus.objectives import CORRELATIONS, CorrelationScore, LinearGraph, Pairs
+from isthmus.objectives import (
+    CORRELATIONS,
+    LOCAL_SCORES,
+    LinearGraph,
+    LocalScore,
+    Pairs,
+)
 from isthmus.options import require_integer
 from isthmus.results.details import ScreeningDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -35,7 +42,7 @@ _LEAST_GAIN = 1e-12
 
 @final
 @dataclass(frozen=True)
-class ScreenedBoss(Search[CorrelationScore]):
+class ScreenedBoss(Search[LocalScore]):
     """Best order score search among candidates, for thousands of variables and more.
 
     1. *Screen*: find the strongest correlations of each variable, one pass over all pairs.
@@ -45,13 +52,16 @@ class ScreenedBoss(Search[CorrelationScore]):
     4. *Search near the graph*: candidates are the variables at most two edges away; repeat until
        the score stays the same, then go on with step 3.
 
-    A pass over all pairs multiplies blocks of columns, so the cost is that of a matrix product per
-    pass, and the memory is that of the columns. The search itself grows with the number of edges.
+    For continuous variables, a pass over all pairs multiplies blocks of columns: the cost is that
+    of a matrix product per pass, and the memory is that of the columns. With other scores, a pass
+    scores each variable with its parents and every other variable: partners are those that raise
+    the score most, at first alone and then together with the parents. For discrete variables that
+    is counting with bit sets. The search itself grows with the number of edges.
 
     Parameters
     ----------
     partners
-        Number of strongest correlations per variable in step 1.
+        Number of strongest partners per variable in step 1.
     max_parents
         Maximum number of parents of a node; None for no limit.
 
@@ -68,14 +78,14 @@ class ScreenedBoss(Search[CorrelationScore]):
 
     partners: int = 20
     max_parents: int | None = None
-    accepts: ClassVar[Accepts] = (CORRELATIONS,)
+    accepts: ClassVar[Accepts] = (CORRELATIONS, LOCAL_SCORES)
 
     def __post_init__(self) -> None:
         require_integer(self, "partners", least=1)
         require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
-        self, objective: CorrelationScore, knowledge: BoundKnowledge, rng: np.random.Generator
+        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run[SearchResult]:
         """Start a run; it uses no random numbers."""
         return _ScreenedRun(self, objective, knowledge)
@@ -83,25 +93,19 @@ class ScreenedBoss(Search[CorrelationScore]):
 
 @final
 class _ScreenedRun(Run[SearchResult]):
-    """A run. Variables are numbered by their correlations, so that columns may have any order."""
+    """A run. Variables are numbered by their partners, so that columns may have any order."""
 
     def __init__(
-        self, options: ScreenedBoss, objective: CorrelationScore, knowledge: BoundKnowledge
+        self, options: ScreenedBoss, objective: LocalScore, knowledge: BoundKnowledge
     ) -> None:
         self._options = options
         self._objective = objective
+        self._linear = CORRELATIONS.of(objective)
         self._knowledge = knowledge
         self._size = len(objective.nodes)
         self._number = np.arange(self._size)  # the variable of each number
         self._required: list[tuple[int, int]] = []
         self._candidates = np.empty(0, np.int64)  # pairs, as first * size + second
-        self._search = _native.ScreenedOrder(
-            self._size,
-            constant=np.ascontiguousarray(objective.constant),
-            factor=objective.factor,
-            tolerance=objective.tolerance,
-            max_parents=options.max_parents,
-        )
         self._kept = np.empty(0, np.int64)  # candidates that later passes found
         self._passes = 0
         self._started = False
@@ -129,7 +133,7 @@ class _ScreenedRun(Run[SearchResult]):
             yield from self._climb()
 
     def _screen(self, graph: LinearGraph, changed: Integers | None) -> Work[Pairs]:
-        """Find pairs of variables whose residuals are correlated.
+        """Find pairs of variables whose residuals are correlated, or that raise each other's score.
 
         Pairs of variables whose parents are those of the last pass were looked at then.
         """
@@ -137,15 +141,39 @@ class _ScreenedRun(Run[SearchResult]):
         self._stage = f"pass {self._passes} over all pairs"
         if changed is not None and 2 * len(changed) > self._size:
             changed = None
-        found = yield from self._objective.correlations.strong_pairs(
-            graph, self._objective.least_correlation(), self._options.partners, changed
+        if self._linear is None:
+            return (yield from self._raising_pairs(graph, changed))
+        found = yield from self._linear.correlations.strong_pairs(
+            graph, self._linear.least_correlation(), self._options.partners, changed
         )
         return found
+
+    def _raising_pairs(self, graph: LinearGraph, changed: Integers | None) -> Work[Pairs]:
+        """Find pairs in which one raises the score of the other, given its parents."""
+        most, everything = self._options.partners, np.arange(self._size)
+        # Without parents, both raise the score of the other by the same, if it is equivalent.
+        twice = len(graph.parents) > 0 or not self._objective.equivalent
+        found = [Pairs.none()]
+        for i, v in enumerate((everything if changed is None else changed).tolist()):
+            parents = graph.parents[graph.starts[v] : graph.starts[v + 1]]
+            others = np.delete(everything, [v, *parents]) if twice else everything[v + 1 :]
+            scores = self._objective.kernel.extensions(v, parents, others)
+            gain = scores[1:] - scores[0]
+            raising = np.flatnonzero(gain > 0)
+            if twice and len(raising) > most:
+                raising = raising[np.argsort(-gain[raising], kind="stable")[:most]]
+            found.append(Pairs(np.full(len(raising), v), others[raising], gain[raising]))
+            if i % _PER_STEP == 0:
+                found = [Pairs.strongest(found, most)]
+                yield
+        return Pairs.strongest(found, most)
 
     def _graph(self) -> LinearGraph:
         """The current graph, in the order of the columns."""
         starts, parents = self._search.parents()
-        _, weights = self._search.coefficients()
+        weights = np.zeros(len(parents))
+        if self._linear is not None:
+            weights = self._search.coefficients()[1]
         counts = np.diff(starts)
         owner = np.repeat(self._number, counts)
         order = np.argsort(owner, kind="stable")
@@ -156,9 +184,10 @@ class _ScreenedRun(Run[SearchResult]):
     def _start(self, found: Pairs) -> Work[None]:
         total = np.zeros(self._size)
         for end in (found.first, found.second):
-            np.add.at(total, end, found.size**2)
+            np.add.at(total, end, found.size if self._linear is None else found.size**2)
         # Effects, which are correlated with all their causes, come last.
         self._number = np.argsort(total, kind="stable")
+        self._search = self._begin_search()
         place = np.empty_like(self._number)
         place[self._number] = np.arange(self._size)
         self._place = place
@@ -172,6 +201,20 @@ class _ScreenedRun(Run[SearchResult]):
         self._search.start(np.array(order, np.int64))
         self._started = True
         yield from self._climb()
+
+    def _begin_search(self) -> _native.ScreenedOrder:
+        most = self._options.max_parents
+        if self._linear is None:
+            return _native.ScreenedOrder(
+                self._objective.kernel, names=self._number, max_parents=most
+            )
+        return _native.ScreenedOrder(
+            self._size,
+            constant=np.ascontiguousarray(self._linear.constant),
+            factor=self._linear.factor,
+            tolerance=self._linear.tolerance,
+            max_parents=most,
+        )
 
     def _keys(self, pairs: Pairs) -> Integers:
         """Return pairs of variables as sorted pairs of numbers."""
@@ -198,13 +241,16 @@ class _ScreenedRun(Run[SearchResult]):
     def _give(self, v: int, partners: Integers) -> None:
         child = int(self._number[v])
         variables = self._number[partners]
-        correlation = self._objective.correlations.among(np.append(variables, child))
+        correlation = None
+        if self._linear is not None:
+            among = self._linear.correlations.among(np.append(variables, child))
+            correlation = np.ascontiguousarray(among)
         allowed = self._knowledge.permitted(child, variables)
         required = [a for a, b in self._required if b == v] if self._required else []
         self._search.set_partners(
             v,
             partners.astype(np.uint32),
-            np.ascontiguousarray(correlation),
+            correlation,
             allowed,
             np.searchsorted(partners, sorted(required)).astype(np.uint16),
         )
@@ -252,26 +298,30 @@ class _ScreenedRun(Run[SearchResult]):
         graph = self._graph()
         groups = np.split(graph.parents, graph.starts[1:-1])
         parents = tuple(tuple(sorted(group.tolist())) for group in groups)
-        return SearchResult(parents, self._objective.in_units(self._search.score), details)
+        return SearchResult(parents, self._score(), details)
+
+    def _score(self) -> float:
+        score = self._search.score
+        return score if self._linear is None else self._linear.in_units(score)
 
     def _required_graph(self, details: ScreeningDetails) -> SearchResult:
         parents: dict[int, list[int]] = {}
         for a, b in self._knowledge.required_edges:
             parents.setdefault(b, []).append(a)
-        score = self._objective.in_units(self._size * float(self._objective.constant[0]))
-        for child, own in parents.items():
-            score += self._objective.local(child, own) - self._objective.local(child, ())
         families = tuple(tuple(sorted(parents.get(v, ()))) for v in range(self._size))
+        score = sum(self._objective.local(v, own) for v, own in enumerate(families))
         return SearchResult(families, score, details)
 
     def describe(self) -> tuple[str, float, float | None]:
         if not self._started:
             return self._stage, math.nan, None
-        return self._stage, self._objective.in_units(self._search.score), None
+        return self._stage, self._score(), None
 
     def conclusion(self) -> str:
         if self._passes >= _MOST_PASSES:
             reason = f"{_MOST_PASSES} passes over all pairs were made"
+        elif self._linear is None:
+            reason = "no other variable raises the score of a variable with its parents any more"
         else:
             reason = "no residuals of two variables are correlated any more"
         return (
