@@ -1,9 +1,10 @@
-"""Checks of the options of strategy objects, called from their ``__post_init__``."""
+"""Options of strategy objects: checks, called from their ``__post_init__``, and descriptions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum, StrEnum
 from numbers import Integral, Real
 from typing import Any, TypeVar
@@ -13,6 +14,20 @@ import numpy as np
 from isthmus.errors import ArgumentError
 
 E = TypeVar("E", bound=StrEnum)
+
+
+def described(strategy: object) -> str:
+    """Return the name of a strategy and the options that are not defaults: ``BDeu(ess=10)``."""
+    if not is_dataclass(strategy):
+        return repr(strategy)
+    options = []
+    for option in fields(strategy):
+        value = getattr(strategy, option.name)
+        default = option.default if option.default_factory is MISSING else option.default_factory()
+        if option.repr and (type(value) is not type(default) or value != default):
+            shown = value.value if isinstance(value, Enum) else value
+            options.append(f"{option.name}={shown!r}")
+    return type(strategy).__name__ + (f"({', '.join(options)})" if options else "")
 
 
 def _is_number(value: Any, kind: type) -> bool:

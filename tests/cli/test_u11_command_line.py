@@ -10,6 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli.app import main
+from isthmus.options import described
 
 
 @pytest.fixture
@@ -83,3 +84,30 @@ def test_a_mixed_solution_says_how_to_query_it(
     assert main(["query", network, "--target", "b", "--given", "g=u"]) == 0
     assert main(["learn", table, "-o", saved, "--score", "GP", "--drop", "g"]) == 0
     assert "has no parameters" in capsys.readouterr().out
+
+
+def test_strategies_are_described_without_defaults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"{x},{x + y}" for x, y in np.exp(3 * rng.normal(size=(200, 2)))]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows]))
+    assert main(["sample", str(tmp_path / "t.csv"), "--draws", "10"]) == 0
+    told = capsys.readouterr()
+    assert "Score BGe (all columns are continuous); sampler ExactPosterior (2 var" in told.out
+    assert "--transform 'NormalScores()'" in told.out + told.err
+    for word in ("None", "<", "transform=", "learn("):
+        assert word not in told.out + told.err
+    assert main(["learn", str(tmp_path / "t.csv"), "--score", "bic"]) == 14
+    assert "takes discrete columns; 'x', 'y' are not. Use GaussianBIC()" in capsys.readouterr().err
+    assert described(ist.BDeu(ess=10)) == "BDeu(ess=10)"
+    assert described(ist.BGe(prior_mean="zero")) == "BGe(prior_mean='zero')"
+
+
+@pytest.mark.parametrize("command", ["learn", "bootstrap", "sample"])
+def test_the_help_does_not_speak_of_python(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert "Python" not in capsys.readouterr().out

@@ -236,5 +236,5 @@ def test_a_bootstrap_shows_shares_and_no_python(browser: Any, tmp_path: Path) ->
     page = opened(browser, report)
     sure = page.evaluate("Report.edges.map((e) => [e.from, e.to, ...e.values])")
     assert all(row[2] == pytest.approx(either[row[0], row[1]]) for row in sure)
-    assert page.evaluate("Report.data.measures") == ["share", "direction", "strength"]
+    assert page.evaluate("Report.data.measures") == ["share", "share this way", "strength"]
     assert page.problems == []

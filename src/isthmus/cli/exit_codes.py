@@ -88,6 +88,7 @@ _AS_OPTIONS = (
     (r"kinds names (\[.*?\]), which", r"--continuous, --discrete or --dates names \1, which"),
     (r"as JSON with isthmus\.io\.", "as .json."),
     (r"Leave it out of kinds, or", "Leave --dates out for it, or"),
+    (r"learn\(\w+, transform=([A-Z]\w*\([^()]*\))\)", r"--transform '\1'"),
     (r"(?<!\()\b(score|search|missing)=([A-Z]\w*\([^()]*\))", r"--\1 '\2'"),
     (r"hidden=\['([^',]*)'[^\]]*\]", r"--hidden \1"),
     (r"\bUse (Boss\([^()]*\))", r"Use --search '\1'"),

@@ -23,6 +23,7 @@ from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import StrategyOption, table_search_from, table_search_names
 from isthmus.cli.tables import opened
 from isthmus.errors import MismatchError
+from isthmus.options import described
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = (
-        "Learn a network from a table. Give the options of scores and search algorithms as in "
-        "Python: --score 'BDeu(ess=10)'."
+        "Learn a network from a table. Give the options of scores and search algorithms in "
+        "parentheses: --score 'BDeu(ess=10)'."
     )
     add_run_options(command, list(WRITERS | PAG_WRITERS))
     command.add_argument(
@@ -85,7 +86,7 @@ def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[s
     search, reason = options.search, "as requested"
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective)
-    return [f"Search {search!r} ({reason})."]
+    return [f"Search {described(search)} ({reason})."]
 
 
 def facts(solution: ist.Solution | ist.PAGSolution) -> dict[str, Any]:

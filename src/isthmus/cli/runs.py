@@ -22,6 +22,7 @@ from isthmus.cli.strategies import (
     transform_names,
 )
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
+from isthmus.options import described
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -159,7 +160,7 @@ def explain(
         **given,
     )
     sentences = [
-        f"Score {problem.score!r} ({problem.score_reason}).",
+        f"Score {described(problem.score)} ({problem.score_reason}).",
         *chosen(problem),
         *(f"Would write {path}." for path in options.output),
         "Nothing was learned: --explain was given.",

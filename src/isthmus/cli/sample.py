@@ -18,6 +18,7 @@ from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_ed
 from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import StrategyOption, missing_names, sampler_from, sampler_names
 from isthmus.cli.tables import opened
+from isthmus.options import described
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -60,7 +61,9 @@ def run(options: argparse.Namespace) -> ExitCode:
         sampler, reason = options.sampler, "as requested"
         if sampler is None:
             sampler, reason = choose_sampler(problem.objective)
-        return [f"Sampler {sampler!r} ({reason}), {options.chains} × {options.draws} draws."]
+        return [
+            f"Sampler {described(sampler)} ({reason}), {options.chains} × {options.draws} draws."
+        ]
 
     if options.explain:
         return explain(

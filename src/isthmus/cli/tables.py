@@ -94,8 +94,8 @@ def add_knowledge_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--knowledge",
         metavar="FILE",
-        help="TOML or JSON file with required, forbidden, tiers, roots and probabilities, as in "
-        "Python; the options below are added to it",
+        help="TOML or JSON file with required, forbidden, tiers, roots and probabilities; "
+        "the options below are added to it",
     )
     for name, meaning in (("required", "must"), ("forbidden", "must not")):
         group.add_argument(

@@ -30,6 +30,7 @@ from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
 from isthmus.errors import MissingExtraError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.options import described
 from isthmus.results import Ensemble
 from isthmus.runs import Progress
 from isthmus.sources import Missing, TimeUnit, Transform
@@ -146,8 +147,11 @@ def bootstrap(
         end = None if time_limit is None else begin + problem.waited + time_limit
         with reporter_for(progress) as report:
             dags = _in_threads(plan, replicates, threads, end, report)
-    notes = [f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."]
-    notes += [*problem.reading.notes, *problem.source.notes(), *resampler.notes]
+    choice = (
+        f"Score {described(problem.score)} ({problem.score_reason}); "
+        f"search {described(search)} ({reason})."
+    )
+    notes = [choice, *problem.reading.notes, *problem.source.notes(), *resampler.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
     ensemble = Ensemble.from_dags(dags, disclosure=problem.source.disclosure())

@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.compose.arguments import AnySearch, check_knowledge, check_search
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.options import described
 from isthmus.results import Provenance, Solution, Status
 from isthmus.searches import Run, SearchResult
 from isthmus.sources import Source
@@ -55,7 +56,7 @@ class JointProblem:
             score=result.score,
             status=status,
             disclosure=self.source.disclosure(),
-            choice=f"Search {self.search!r} ({self.reason}); {self.objective.score_text}.",
+            choice=f"Search {described(self.search)} ({self.reason}); {self.objective.score_text}.",
             equivalent=self.objective.equivalent,
             sense=self.objective.sense,
             knowledge=knowledge if self.knowledge == Knowledge() else self.knowledge,

@@ -33,6 +33,7 @@ from isthmus.compose.structural_em import StructuralEMRun
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import PARENT_SETS, ScoreTable
+from isthmus.options import described
 from isthmus.plurals import a_type
 from isthmus.results import Disclosure, PAGSolution, Provenance, Solution, Status
 from isthmus.results.status import Ending
@@ -202,7 +203,10 @@ def learn(
     if requesting is not None:
         problem = requesting.completed(problem, dag)
     objective = problem.objective
-    choice = f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."
+    choice = (
+        f"Score {described(problem.score)} ({problem.score_reason}); "
+        f"search {described(search)} ({reason})."
+    )
     notes = (
         *problem.reading.notes,
         *problem.source.notes(),

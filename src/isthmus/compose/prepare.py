@@ -318,7 +318,9 @@ def _require_kind(
     local = accepts is None or LOCAL_SCORES in accepts
     other = "Leave out the search (and the score) to get one that fits"
     if local:
-        other = "Use DegenerateGaussian() for mixed tables"
+        mixed = len(wrong) < len(schema.variables)
+        pure = "GaussianBIC()" if kind is Kind.DISCRETE else "BIC()"
+        other = "Use DegenerateGaussian() for mixed tables" if mixed else f"Use {pure}"
     levels = schema[wrong[0]].levels
     if fixed is not None:
         other = "Leave out the score to get one that fits" if local else other
@@ -331,7 +333,8 @@ def _require_kind(
     else:
         kinds = f"kinds={{{wrong[0]!r}: Kind.{str(kind).upper()}}}"
         advice = f"{other}, or say how to read a column: {kinds}."
-    raise MismatchError(f"{score!r} takes {kind} columns; {wrong[:5]}{more} are not. {advice}")
+    names = ", ".join(map(repr, wrong[:5]))
+    raise MismatchError(f"{score!r} takes {kind} columns; {names}{more} are not. {advice}")
 
 
 def refuse_back_in_time(dag: DAG, schema: Schema) -> None:

@@ -25,6 +25,7 @@ from isthmus.errors import NoDrawsError
 from isthmus.fitting import LinearEffects
 from isthmus.graphs import Knowledge
 from isthmus.objectives import LOCAL_SCORES
+from isthmus.options import described
 from isthmus.results import Ending, Ensemble, Posterior, Provenance
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
@@ -156,7 +157,8 @@ def sample(
         chains=result.chains,
         status=status,
         disclosure=problem.source.disclosure(),
-        choice=f"Score {problem.score!r} ({problem.score_reason}); sampler {sampler!r} ({reason}).",
+        choice=f"Score {described(problem.score)} ({problem.score_reason}); "
+        f"sampler {described(sampler)} ({reason}).",
         log_weights=result.log_weights,
         exact_edges=result.edge_probabilities,
         exact_paths=result.path_probabilities,

@@ -19,9 +19,9 @@ _SHOWN = 0.05
 PROBABILITIES = (
     Measure("probability", "Probability: of an edge between the two, in either direction."),
     Measure(
-        "direction",
-        "Direction: probability that the edge points in this direction, if there is one. It is "
-        f"called determined from {DETERMINED:.2f} on.",
+        "probability this way",
+        "Probability this way: that the edge points from the first to the second, if there is one. "
+        f"The direction is called determined from {DETERMINED:.2f} on.",
     ),
 )
 SHARES = (
@@ -31,10 +31,10 @@ SHARES = (
         "stable the edge is, not how probable.",
     ),
     Measure(
-        "direction",
-        "Direction: share of the replicates with the edge in which it points in this direction; "
-        "about 0.5 if the data do not determine it. It is called determined from "
-        f"{DETERMINED:.2f} on.",
+        "share this way",
+        "Share this way: of the replicates with the edge, in which it points from the first to the "
+        "second; about 0.5 if the data do not determine it. The direction is called determined "
+        f"from {DETERMINED:.2f} on.",
     ),
 )
 
