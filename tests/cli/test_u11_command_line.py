@@ -95,6 +95,7 @@ def test_strategies_are_described_without_defaults(
     assert main(["sample", str(tmp_path / "t.csv"), "--draws", "10"]) == 0
     told = capsys.readouterr()
     assert "Score BGe (all columns are continuous); sampler ExactPosterior (2 var" in told.out
+    assert "Probability of each edge, in this direction:\n" in told.out
     assert "--transform 'NormalScores()'" in told.out + told.err
     for word in ("None", "<", "transform=", "learn("):
         assert word not in told.out + told.err

@@ -84,6 +84,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     )
     if not options.quiet:
         say(summary(posterior))
+        say("Probability of each edge, in this direction:")
     give(choice=posterior.choice, status=asdict(posterior.status), warnings=posterior.notes)
     say_edges(posterior.nodes, posterior.edge_probabilities(), quiet=options.quiet)
     return write_outputs(posterior, options.output, write=_write, quiet=options.quiet)

@@ -95,7 +95,7 @@
     const data = {
       id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head, tail, fill, tailFill, mark: edge.mark,
       fade,
-      width: strength === null ? 1.4 : 0.8 + (3.2 * strength) / Report.largest, ...(own && { state: own }),
+      width: strength === null ? 1.4 : 0.8 + (2.4 * strength) / Report.largest, ...(own && { state: own }),
     };
     const [from, to] = [places.get(edge.from), places.get(edge.to)];
     const relative = ([x, y], [cx, cy]) => `${x - cx}px ${y - cy}px`;

@@ -57,7 +57,7 @@ Report.routes = (() => {
       const controls = [];
       way.slice(1).forEach(([x, y], i) => {
         const [ax, ay] = way[i];
-        const reach = 0.4 * (y - ay);
+        const reach = 0.25 * (y - ay);
         controls.push([ax, ay + reach], [x, y - reach]);
       });
       return { start, stop, points: controls };
