@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import os
 import socket
 import subprocess
@@ -41,16 +42,17 @@ def written(
     """Write each party's columns to a file of its own, and return the job that names them."""
     files = []
     for rank in (0, 1):
-        path = folder / f"{job['name']}.{rank}.npz".replace(" ", "-")
+        path = folder / f"{job['name']}.{rank}.npz".replace(" ", "-").replace("/", "-")
         np.savez(path, **{n: data[:, i] for i, n in enumerate(names) if owners[i] == rank})
         files.append(str(path))
     columns = [[n, o, k] for n, o, k in zip(names, owners, levels, strict=True)]
     return {**job, "columns": columns, "files": files, "rows": len(data)}
 
 
-async def _pump(reader: Any, writer: Any, delay: float) -> None:
-    """Hand on what arrives, each piece after the delay, without holding up the next."""
+async def _pump(reader: Any, writer: Any, delay: float, bandwidth: float) -> None:
+    """Hand on what arrives: each piece takes its time, and arrives after the delay."""
     loop = asyncio.get_running_loop()
+    free = 0.0
     pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
 
     async def deliver() -> None:
@@ -65,12 +67,13 @@ async def _pump(reader: Any, writer: Any, delay: float) -> None:
 
     task = asyncio.create_task(deliver())
     while piece := await reader.read(1 << 18):
-        pieces.put_nowait((loop.time() + delay, piece))
-    pieces.put_nowait((loop.time() + delay, b""))
+        free = max(free, loop.time()) + len(piece) / bandwidth
+        pieces.put_nowait((free + delay, piece))
+    pieces.put_nowait((max(free, loop.time()) + delay, b""))
     await task
 
 
-def relay(routes: list[tuple[int, int]], delay: float) -> None:
+def relay(routes: list[tuple[int, int]], delay: float, bandwidth: float = math.inf) -> None:
     """Listen at ports and connect to others, with a delay in each direction; in a thread."""
 
     async def serve() -> None:
@@ -82,7 +85,9 @@ def relay(routes: list[tuple[int, int]], delay: float) -> None:
                     writer.close()
                     return
                 await asyncio.gather(
-                    _pump(reader, back, delay), _pump(there, writer, delay), return_exceptions=True
+                    _pump(reader, back, delay, bandwidth),
+                    _pump(there, writer, delay, bandwidth),
+                    return_exceptions=True,
                 )
 
             return handle
@@ -127,7 +132,9 @@ def connected(port: int) -> socket.socket:
     raise TimeoutError(f"Nobody listens on port {port}.")
 
 
-def run_jobs(jobs: list[dict[str, Any]], round_trip: float = 0.0) -> Iterator[list[dict[str, Any]]]:
+def run_jobs(
+    jobs: list[dict[str, Any]], round_trip: float = 0.0, bandwidth: float = math.inf
+) -> Iterator[list[dict[str, Any]]]:
     """Run jobs at both parties; yield both reports of each job as they come."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.json"
@@ -135,7 +142,7 @@ def run_jobs(jobs: list[dict[str, Any]], round_trip: float = 0.0) -> Iterator[li
         first, second, to_first, to_second = free_ports(4)
         seen = [(first, second), (first, second)]
         if round_trip:
-            relay([(to_first, first), (to_second, second)], round_trip / 2)
+            relay([(to_first, first), (to_second, second)], round_trip / 2, bandwidth)
             seen = [(first, to_second), (to_first, second)]
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         parties = []

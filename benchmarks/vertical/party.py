@@ -11,6 +11,7 @@ import json
 import resource
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ import numpy as np
 
 from isthmus.joint.methods.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.cost import Work, work_of
 from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
-from isthmus.joint.shares.secret_functions import piecewise
 from isthmus.joint.shares.secret_moments import secret_gaussian_structure
 from isthmus.joint.shares.secret_scores import CountScore
-from isthmus.joint.shares.secret_tables import SecretTables, product
+from isthmus.joint.shares.secret_tables import SecretTables
 
 
 def load(job: dict[str, Any], rank: int) -> Columns:
@@ -50,31 +51,28 @@ def compute(engine: SecretSharingRuntime, columns: Columns, job: dict[str, Any])
     return {"edges": edges, "steps": [list(step) for step in found.steps]}
 
 
-def count_work(engine: SecretSharingRuntime) -> dict[str, int]:
-    """Count the secret cells whose scores are computed, and the numbers in matrix products."""
-    work = {"cells": 0, "factors": 0}
+def count_work(engine: SecretSharingRuntime) -> list[Work]:
+    """Add up the work of all programs that run, in a list of one element."""
+    done = [Work()]
     run = engine.run
 
     def counted(program: Any, *inputs: Any, bits: int = 64) -> Any:
-        if program is piecewise:
-            work["cells"] += inputs[0].shape[0]
-        elif program is product:
-            work["factors"] += sum(int(np.prod(x.shape)) for x in inputs)
+        done[0] += work_of(program.__name__, [value.shape for value in inputs])
         return run(program, *inputs, bits=bits)
 
     engine.run = counted  # type: ignore[method-assign]
-    return work
+    return done
 
 
 def traffic(log: Path) -> dict[str, int]:
-    """Return programs, bytes and messages so far, from the link's statistics."""
-    costs = dict.fromkeys(("programs", "sent", "received", "messages"), 0)
+    """Return bytes and messages so far, from the link's statistics."""
+    costs = dict.fromkeys(("sent", "received", "messages"), 0)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     for line in text.splitlines():
         _, found, figures = line.partition("Link details: ")
         if found:
             words = figures.replace(",", "").split()
-            new = 1, int(words[3]), int(words[6]), int(words[9])
+            new = int(words[3]), int(words[6]), int(words[9])
             costs = {k: v + more for (k, v), more in zip(costs.items(), new, strict=True)}
     return costs
 
@@ -86,10 +84,11 @@ def main() -> None:
     work = count_work(engine)
     for job in json.loads(Path(path).read_text()):
         columns = load(job, engine.rank)
-        before = traffic(Path(log)) | work
+        work[0] = Work()
+        before = traffic(Path(log))
         wall, cpu = time.perf_counter(), time.process_time()
         result = compute(engine, columns, job)
-        costs = {k: v - before[k] for k, v in (traffic(Path(log)) | work).items()}
+        costs = {k: v - before[k] for k, v in traffic(Path(log)).items()} | asdict(work[0])
         costs["seconds"] = time.perf_counter() - wall
         costs["cpu"] = time.process_time() - cpu
         costs["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # so far, in kB

@@ -2,7 +2,8 @@
 
     python benchmarks/vertical/run.py costs        # n = 1,000 to 100,000 and 8, 20, 37 variables
     python benchmarks/vertical/run.py parents      # at most 1, 2, 3 parents
-    python benchmarks/vertical/run.py latency      # with 20 and 100 ms per round trip
+    python benchmarks/vertical/run.py large        # n = 10^7 and 5 variables, 10^6 and 37
+    python benchmarks/vertical/run.py latency      # with 40 ms per round trip and 100 Mbit/s
     python benchmarks/vertical/run.py problems     # private K2: 100 random problems
     python benchmarks/vertical/run.py best-sets    # structure only: 50 random problems
     python benchmarks/vertical/run.py gaussian     # secret moments: 50 random problems
@@ -17,6 +18,7 @@ benchmarks/results/vertical.jsonl; what is there already is not run again. Netwo
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -33,6 +35,7 @@ from plain import greedy, random_network
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PARENTS = 2
+WORK = ("programs", "products", "factors", "comparisons", "rounds")
 
 
 def done() -> set[str]:
@@ -53,9 +56,8 @@ def cost(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "cpu": round(sum(r["cpu"] for r in reports), 2),
         "megabytes": round(sum(r["sent"] for r in reports) / 1e6, 2),
         "messages": sum(r["messages"] for r in reports),
-        "programs": reports[0]["programs"],
-        "cells": reports[0]["cells"],
-        "factors": reports[0]["factors"],
+        "gigabytes": round(max(r["memory"] for r in reports) / 1e6, 2),
+        **{key: reports[0][key] for key in WORK},
     }
 
 
@@ -91,22 +93,25 @@ def simulated(rows: int, m: int) -> tuple[Any, list[int]]:
 
 
 def costs(
-    sizes: list[tuple[int, int]], limits: tuple[int, ...] = (PARENTS,), round_trip: float = 0.0
+    sizes: list[tuple[int, int]],
+    limits: tuple[int, ...] = (PARENTS,),
+    round_trip: float = 0.0,
+    bandwidth: float = math.inf,
 ) -> None:
+    """Measure, with a connection of this round trip (s) and bandwidth (bytes/s)."""
     label = f", {round(1000 * round_trip)} ms" if round_trip else ""
+    label += f", {round(8e-6 * bandwidth)} Mbit/s" if bandwidth < math.inf else ""
     wanted = {f"k2 n={n} m={m} u={u}{label}": (n, m, u) for n, m in sizes for u in limits}
     wanted = {name: size for name, size in wanted.items() if name not in done()}
-    if not wanted:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        jobs = [setup_job(Path(folder))]
-        for name, (n, m, u) in wanted.items():
-            data, levels = simulated(n, m)
-            jobs.append(search_job(name, data, levels, list(range(m)), u, Path(folder)))
-        measured = {"round trip": measured_round_trip(round_trip)} if round_trip else {}
-        for job, reports in zip(jobs, run_jobs(jobs, round_trip), strict=True):
-            name = job["name"] if job["name"] != "setup" else f"setup{label} {int(time.time())}"
-            keep({"name": name, "kind": "cost", **cost(reports), **measured})
+    measured = {"round trip": measured_round_trip(round_trip)} if round_trip else {}
+    for name, (n, m, u) in wanted.items():
+        data, levels = simulated(n, m)
+        with tempfile.TemporaryDirectory() as folder:  # new engines, as in each run of a study
+            jobs = [search_job(name, data, levels, list(range(m)), u, Path(folder))]
+            (reports,) = run_jobs(jobs, round_trip, bandwidth)
+        found = verdict(data, levels, list(range(m)), u, reports)
+        assert found["same network"], found
+        keep({"name": name, "kind": "cost", **cost(reports), **measured})
 
 
 def verdict(
@@ -232,8 +237,9 @@ def main(what: str) -> None:
     elif what == "parents":
         costs([(1_000, 8)], (1, 2, 3))
     elif what == "latency":
-        for trip in (0.02, 0.1):
-            costs([(1_000, 8), (1_000, 20)], round_trip=trip)
+        costs([(10_000, 8), (100_000, 20)], round_trip=0.04, bandwidth=100e6 / 8)
+    elif what == "large":
+        costs([(10_000_000, 5), (1_000_000, 37)])
     elif what == "best-sets":
         compare_best_sets(best_sets.discrete_problems(), "structure only")
     elif what == "gaussian":

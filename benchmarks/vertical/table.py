@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
+from isthmus.joint.shares.cost import Work, cost_of
+
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 NETWORKS = ("asia", "sachs", "child", "alarm")
-COST = ("seconds", "cpu", "megabytes", "messages", "programs", "cells", "factors", "round trip")
-REFILL = 1281
-"""Messages in one direction when the engine refills its stock of oblivious transfers."""
+COST = ("seconds", "cpu", "megabytes", "gigabytes", "messages")
+WORK = ("programs", "products", "factors", "comparisons", "rounds")
 
 
 def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
@@ -30,16 +31,28 @@ def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
 
 
 def growth(records: list[dict[str, Any]]) -> str:
-    """Fit costs to the numbers of secret cells and factors: least squares of relative errors."""
+    """Fit costs to the work that was done: least squares of relative errors."""
     records = [r for r in records if re.fullmatch(r"k2 n=\d+ m=\d+ u=\d+", r["name"])]
-    design = np.array([[1.0, r["cells"] / 1e3, r["factors"] / 1e6] for r in records])
-    lines = ["| | constant | per 1,000 cells | per million factors | largest relative error |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: |")
-    for what in ("cpu", "megabytes"):
-        costs = np.array([r[what] for r in records])
+    design = np.array([[1.0, *(r[k] for k in WORK[:-1])] for r in records])
+    lines = ["| | constant | " + " | ".join(f"per {k[:-1]}" for k in WORK[:-1]) + " | worst |"]
+    lines.append("| --- |" + " ---: |" * (len(WORK) + 1))
+    for what, unit in (("cpu", 0.5), ("megabytes", 1e6)):
+        costs = unit * np.array([r[what] for r in records])
         law, _ = nnls(design / costs[:, None], np.ones(len(costs)))
         worst = np.abs(design @ law / costs - 1).max()
-        lines.append(f"| {what} | " + " | ".join(f"{x:.1f}" for x in law) + f" | {worst:.0%} |")
+        name = "CPU s per party" if what == "cpu" else "bytes"
+        lines.append(f"| {name} | " + " | ".join(f"{x:.2g}" for x in law) + f" | {worst:.0%} |")
+    return "\n".join(lines)
+
+
+def far(records: list[dict[str, Any]]) -> str:
+    """Compare durations on slow connections with what `dry-run` would have said."""
+    lines = ["| run | estimate, s | measured, s | CPU s of both | of the estimate: CPU |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for r in records:
+        cost = cost_of(Work(*(r[k] for k in WORK)), 0.0)
+        figures = cost.seconds(0.04, 100e6 / 8), r["seconds"], r["cpu"], 2 * cost.cpu
+        lines.append(f"| {r['name']} | " + " | ".join(f"{x:.0f}" for x in figures) + " |")
     return "\n".join(lines)
 
 
@@ -74,18 +87,24 @@ def main() -> None:
     print("messages are of both parties together. Made by `benchmarks/vertical/run.py` and")
     print("`benchmarks/vertical/table.py`.\n")
     print("## Cost\n")
-    setups = [r | {"name": r["name"].rsplit(" ", 1)[0]} for r in of["cost"] if "setup" in r["name"]]
-    print(rows(setups + [r for r in of["cost"] if "setup" not in r["name"]], COST))
+    print(rows(of["cost"], (*COST, *WORK)))
     names = {r["name"] for r in records}
-    print(f"\nSome runs have {REFILL:,} messages more, in one direction, for each refill of the")
-    print("engine's stock of oblivious transfers: that depends on what earlier runs have left.")
-    print("The set-up is a first run with 20 variables. It exchanges keys as well.\n")
-    print("A cell is one of a secret table whose score is computed, padding included. A factor is")
-    print("a number in one of the two matrices of a product. Fitted to the runs without delay:\n")
+    print(
+        "\nGigabytes are the largest memory of one party. Each run starts new engines, as a study"
+    )
+    print("does; imports and the comparison of identifiers are not counted. The work is that of")
+    print("`isthmus.joint.shares.cost.Work`: rounds are computed, not measured. Fitted to the runs")
+    print("without delay, for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
+    slow = [r for r in of["cost"] if "Mbit/s" in r["name"]]
+    if slow:
+        print("\n## 40 ms per round trip, 100 Mbit/s\n")
+        print("A relay delays each direction by 20 ms and limits it. The machine was busy: the")
+        print("measured time has waiting for a core in it, which the estimate has not.\n")
+        print(far(slow))
     sizes = [f"k2 n={n} m={m} u=2" for m in (8, 20, 37) for n in (1_000, 10_000, 100_000)]
-    late = [f"k2 n=1000 m={m} u=2, {t} ms" for t in (20, 100) for m in (8, 20)]
-    missing = [x for x in (*sizes, *late, *NETWORKS, "products side by side") if x not in names]
+    sizes += ["k2 n=10000000 m=5 u=2", "k2 n=1000000 m=37 u=2"]
+    missing = [x for x in (*sizes, *NETWORKS, "products side by side") if x not in names]
     if missing:
         print(f"\nNot measured yet: {'; '.join(missing)}.")
     if of["problem"]:
@@ -108,7 +127,7 @@ def main() -> None:
     if of["network"]:
         print("\n## Networks with 5,000 rows\n")
         columns = ("variables", "parents", "decisions", "equal", "closest", "same network")
-        print(rows(of["network"], (*columns, *COST[:4])))
+        print(rows(of["network"], (*columns, *COST[:3], "messages")))
     if of["product"]:
         print("\n## The scalar product of the paper\n")
         print(

@@ -27,6 +27,7 @@ from isthmus.joint.methods.secret_search import (
 from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.private_files import write_private
+from isthmus.joint.shares.cost import estimated
 from isthmus.joint.shares.openings import RunJournal
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable, material_of, stricter
@@ -257,7 +258,22 @@ class TwoParty(Source):
                 f"{self._terms.minimum_cell} people or people with equal values of the owner's "
                 "columns are all in one cell."
             )
-        return "\n".join(lines)
+        return "\n".join([*lines, *self._estimates(kinds)])
+
+    def _estimates(self, kinds: Sequence[type[TwoPartyRequest]]) -> list[str]:
+        """Return what a run of each kind will cost, if that is known, in words."""
+        rank, sizes = self._terms.parties.index(self._own), [p.people for p in self._terms.parties]
+        sizes[rank] = len(self._table.identifiers)
+        # A party that does not know who is common brings all its rows.
+        rows = min(sizes) if self._terms.knower is None else sizes[1 - self._terms.knower]
+        costs = {
+            kind.name: estimated(self._study, kind.of(self._study), rank, rows) for kind in kinds
+        }
+        return [
+            f"An estimate for {name} of {rows} rows, besides the comparison of identifiers: {cost}."
+            for name, cost in costs.items()
+            if cost is not None
+        ]
 
     def disclosure(self) -> Disclosure:
         """Return what both parties have learned so far."""

@@ -22,7 +22,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import AbortedError, FederationError, IsthmusError, RefusedError
+from isthmus.errors import (
+    AbortedError,
+    FederationError,
+    IsthmusError,
+    MismatchError,
+    RefusedError,
+)
+from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares.engine_process import REFUSED, Inputs
 from isthmus.joint.shares.link import LinkOptions
@@ -270,7 +277,12 @@ class TwoPartyRun:
 
     # --- answers to the messages of the engine, by their kinds -----------------------------------
 
-    def _inputs(self, _: None) -> bytes:
+    def _inputs(self, code: str) -> bytes:
+        if code != code_hash():
+            raise MismatchError(
+                f"The engine {self._engine[0]!r} has another version of Isthmus than this process. "
+                "Install the same version in both environments."
+            )
         return self._given
 
     def _ready(self, _: None) -> None:

@@ -1,0 +1,194 @@
+"""What a computation of two parties will cost: estimated by a rehearsal, before anyone connects.
+
+The rehearsal runs the same code as the party's engine, with a runtime that computes nothing: it
+adds up the work of each program. Which parents are added is not known beforehand; the rehearsal
+adds as many as the study allows, from the middle of the order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Any, cast, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.protocol import two_parties
+from isthmus.joint.shares.secret_tables import ELEMENTS
+from isthmus.joint.shares.shares import SecretShare
+from isthmus.statistics import Kind
+
+if TYPE_CHECKING:
+    from isthmus.joint.agreement.study import Study
+    from isthmus.joint.shares.engine import SecretSharingRuntime
+    from isthmus.joint.shares.requests import TwoPartyRequest
+
+
+@final
+@dataclass(frozen=True)
+class Work:
+    """What the programs of a computation do.
+
+    Attributes
+    ----------
+    programs
+        Number of programs that run.
+    products
+        Numbers that are multiplied with each other in products of matrices.
+    factors
+        Numbers in the smaller of the two matrices, which are sent in encrypted form.
+    comparisons
+        Secret comparisons of counts and scores.
+    rounds
+        Messages that one of the parties waits for, one after the other.
+    """
+
+    programs: int = 0
+    products: int = 0
+    factors: int = 0
+    comparisons: int = 0
+    rounds: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+
+
+def work_of(program: str, shapes: Sequence[tuple[int, ...]]) -> Work:
+    """Return the work of one program of this name, given the shapes of its inputs."""
+    if program == "product":
+        (a, rows), (_, b) = shapes
+        return Work(1, a * b * rows, min(a, b) * rows, 0, ROUNDS[program])
+    if program == "piecewise":
+        return Work(1, 0, 0, shapes[0][0] * shapes[1][0], ROUNDS[program])
+    if program == "positions_of_largest":
+        height, width = shapes[0]
+        return Work(1, 0, 0, height * width, ROUNDS[program] * (width - 1).bit_length())
+    return Work(1, 0, 0, 2 * math.prod(shapes[0]), ROUNDS.get(program, 0))
+
+
+ROUNDS = {"product": 1, "each_product": 1, "piecewise": 40, "positions_of_largest": 24}
+"""Round trips of each program, measured with a relay of 500 ms; for the choice of the largest
+score, those of each doubling."""
+
+
+@final
+@dataclass(frozen=True)
+class Cost:
+    """An estimate of what one computation costs.
+
+    Attributes
+    ----------
+    cpu
+        CPU seconds of each party.
+    traffic
+        Bytes that both parties send.
+    memory
+        Bytes that the engine of each party needs at most.
+    rounds
+        Round trips, one after the other.
+    """
+
+    cpu: float
+    traffic: float
+    memory: float
+    rounds: int
+
+    def seconds(self, round_trip: float, bandwidth: float) -> float:
+        """Return the duration with a connection of this round trip (s) and bandwidth (bytes/s).
+
+        The parties mostly wait for each other, so their CPU seconds add up.
+        """
+        return 2 * self.cpu + self.traffic / bandwidth + self.rounds * round_trip
+
+    def __str__(self) -> str:
+        far = self.seconds(0.04, 100e6 / 8)
+        return (
+            f"about {_shown(self.cpu)} CPU seconds and {_shown(self.memory / 1e9)} GB of memory at "
+            f"each party, {_shown(self.traffic / 1e6)} MB of traffic and {_shown(self.rounds)} "
+            f"round trips; {_shown(far)} s if both computers are idle and the connection has "
+            "40 ms and 100 Mbit/s"
+        )
+
+
+def _shown(number: float) -> str:
+    return f"{float(f'{number:.2g}'):,g}"
+
+
+PER_PARTY = (2.6, 0.1, 5.5e-8, 4.5e-7, 1.4e-4, 0.0)
+TRAFFIC = (0.0, 3.6e5, 0.0, 11.0, 2_600.0, 0.0)
+"""CPU seconds of a party, and bytes of both: of the start, and per unit of `Work`. Fitted by
+benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
+
+BASE, PER_ELEMENT, PER_VALUE = 5e8, 220, 40
+"""Bytes of memory of the engine, of each element of a product, and of each value of a party."""
+
+
+def cost_of(work: Work, memory: float) -> Cost:
+    """Return the cost of this work."""
+    units = (1, *astuple(work))
+    cpu, traffic = (sum(a * b for a, b in zip(units, c, strict=True)) for c in (PER_PARTY, TRAFFIC))
+    return Cost(cpu, traffic, memory, work.rounds)
+
+
+@final
+class Rehearsal:
+    """Stands in for a `SecretSharingRuntime` in which one row stands for many."""
+
+    def __init__(self, rank: int, rows: int) -> None:
+        self.rank = rank
+        self.work = Work()
+        self._rows = rows
+
+    def run(self, program: Any, *inputs: Any, bits: int = 64) -> list[SecretShare]:
+        """Add the work of a program; its result is zeros."""
+        shapes = [value.shape for value in inputs]
+        size: tuple[int, ...] = shapes[0][:1]
+        if program.__name__ == "product":
+            size = shapes[0][0], shapes[1][1]
+            blocks = math.ceil(self._rows * max(size) / ELEMENTS)
+            shapes = [(size[0], self._rows), (self._rows, size[1])]
+            self.work += Work(programs=blocks - 1, rounds=blocks - 1)
+        elif program.__name__ == "release":
+            size = (math.prod(shapes[0]) + 1,)
+        self.work += work_of(program.__name__, shapes)
+        kind = np.uint32 if bits == 32 else np.uint64
+        return [SecretShare(np.zeros((*size, 2) if bits == 128 else size, dtype=kind), bits)]
+
+    def open(self, secret: SecretShare, what: str, to: Sequence[int] = (0, 1)) -> NDArray[Any]:
+        """Return positions in the middle: the k-th variable that has a choice has k candidates."""
+        del what, to
+        self.work += Work(rounds=2)
+        return 1 + np.arange(secret.shape[0]) // 2
+
+    def agree(self, topic: str, terms: object) -> None:
+        """Agree."""
+        del topic, terms
+        self.work += Work(rounds=1)
+
+
+def estimated(study: Study, request: TwoPartyRequest, rank: int, people: int) -> Cost | None:
+    """Return what a request costs with at most this many people; None if that is not known.
+
+    Identifiers are not counted. Computations with continuous variables are not known.
+    """
+    if study.schema.of_kind(Kind.CONTINUOUS):
+        return None
+    terms = two_parties(study.protocol)
+    owners = {name: i for i, party in enumerate(terms.parties) for name in party.columns}
+    levels = {v.name: len(v.levels) for v in study.schema.variables}
+    columns = Columns(
+        [SharedColumn(name, owners[name], levels[name]) for name in terms.order],
+        {name: np.zeros(1, dtype=np.int64) for name in terms.parties[rank].columns},
+        rank,
+        1,
+        knower=terms.knower,
+        people=people,
+    )
+    rehearsal = Rehearsal(rank, people)
+    request.compute(cast("SecretSharingRuntime", rehearsal), columns, study)
+    values = people * len(terms.parties[rank].columns)
+    largest = min(ELEMENTS, people * sum(levels.values()))
+    return cost_of(rehearsal.work, BASE + PER_ELEMENT * largest + PER_VALUE * values)
