@@ -290,8 +290,9 @@ def _config(bits: int, *, measured: bool) -> Any:
 
 def _stopped(error: Exception) -> AbortedError:
     return AbortedError(
-        "The computation with the other party stopped: it does not answer, or sent something that "
-        f"the engine cannot read ({str(error).splitlines()[0][:120]}). Nothing more was revealed."
+        "The computation with the other party stopped: its engine did not answer in time, or sent "
+        f"something that cannot be read ({str(error).splitlines()[0][:120]}). Nothing more was "
+        "revealed."
     )
 
 

@@ -372,9 +372,10 @@ class TwoPartyRun:
                 return error
             time.sleep(0.1)
         return AbortedError(
-            f"The engine of this party failed: {text.rstrip('.')}. The other party may have "
-            f"stopped answering or sent something invalid; {self._folder / 'engine.log'} has "
-            "details. Run the same command again at both parties to resume.",
+            f"The engine of this party failed: {text.rstrip('.')}. Either computer may be too busy "
+            "to answer within --message-timeout, or the other party sent something invalid; "
+            f"{self._folder / 'engine.log'} has details. Run the same command again at both "
+            "parties to resume.",
             reason=reason,
         )
 
