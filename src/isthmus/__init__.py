@@ -17,10 +17,10 @@ def _notebook_drawing(graph: Any, caption: str) -> str | None:
     return notebook_drawing(graph, caption)
 
 
-def _statistics_from_bytes(content: bytes) -> Any:
+def _statistics_from_bytes(content: bytes, maps: Any) -> Any:
     from isthmus.compose.statistics_kept import statistics_kept_from_bytes
 
-    return statistics_kept_from_bytes(content)
+    return statistics_kept_from_bytes(content, maps)
 
 
 def _fit_as_read(data: Any, dag: Any, reading: Any, pseudo_count: float) -> Any:

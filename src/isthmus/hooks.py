@@ -14,8 +14,9 @@ from typing import Any
 notebook_drawing: Callable[[Any, str], str | None]
 """Draws a graph with a caption as HTML; None where it cannot be drawn, so that text is shown."""
 
-statistics_from_bytes: Callable[[bytes], Any]
-"""Reads the statistics of a saved solution, which ``to_bytes`` of the same class has written."""
+statistics_from_bytes: Callable[[bytes, Any], Any]
+"""Reads the statistics of a saved solution, which ``to_bytes`` of the same class has written, given
+the maps of its columns."""
 
 columns_of: Callable[[Any], tuple[Any, Callable[[Any, tuple[Any, ...]], Any]]]
 """Returns the columns of a table, and a function that labels predictions as this table is."""

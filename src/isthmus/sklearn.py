@@ -14,8 +14,9 @@ from isthmus.compose.learn import learn
 from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
+from isthmus.models.column_maps import read_column
 from isthmus.results.reading import FEW_VALUES
-from isthmus.sources import Frame, Missing, MissingAsLevel
+from isthmus.sources import Frame, Missing, MissingAsLevel, Transform
 from isthmus.sources.tables.infer_kinds import NUMBERS
 from isthmus.sources.tables.kinds import as_kind
 from isthmus.sources.tables.missing import is_absent
@@ -79,6 +80,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         and so on.
     kinds
         How to read some columns: ``{"age": "continuous"}``.
+    transform
+        A step such as ``NormalScores()`` before the graph is learned, as for `isthmus.learn`.
+        Predictions have the units of the columns.
     missing
         How to handle missing values in `fit`, such as ``DropRows()``; by default they are
         refused, in `fit` and in `predict`. With any strategy, predictions average over what is
@@ -128,6 +132,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         search: Search[Any] | None = None,
         knowledge: Knowledge | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
+        transform: Transform | None = None,
         missing: Missing | None = None,
         target: str | None = None,
         target_kind: Kind | str | None = None,
@@ -141,6 +146,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         self.search = search
         self.knowledge = knowledge
         self.kinds = kinds
+        self.transform = transform
         self.missing = missing
         self.target = target
         self.target_kind = target_kind
@@ -180,6 +186,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             search=self.search,
             knowledge=self.knowledge,
             kinds=kinds,
+            transform=self.transform,
             missing=self.missing,
             seed=self.random_state,
             time_limit=self.time_limit,
@@ -261,8 +268,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if y is not None:
             predicted = self.predict(X)
             measure = accuracy_score if hasattr(self, "classes_") else r2_score
-            if not hasattr(self, "classes_"):
-                y = self._as_read(str(self.target_), y)
+            y = self._as_read(str(self.target_), y)
+            if hasattr(self, "classes_"):
+                y = read_column(self.network_.maps, str(self.target_), y)
             return float(measure(y, predicted))
         table = self._table(X, reset=False)
         if self.target_ is not None and self.target_ not in table:
@@ -312,7 +320,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         """Raise an error for levels that `fit` has not seen."""
         for name, levels in self._levels().items():
             known = set(levels)
-            cells = np.asarray(table.get(name, ())).tolist()
+            cells = np.asarray(read_column(self.network_.maps, name, table.get(name, ()))).tolist()
             strange = [v for v in cells if not is_absent(v) and v not in known]
             if strange:
                 raise SchemaError(

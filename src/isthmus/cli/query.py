@@ -11,6 +11,7 @@ from isthmus.cli.graph_files import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, suggestion
 from isthmus.errors import GraphError, SchemaError
+from isthmus.models.column_maps import TimeMap
 
 if TYPE_CHECKING:
     from isthmus.models import Network
@@ -70,7 +71,11 @@ def run(options: argparse.Namespace) -> ExitCode:
         return ExitCode.DONE
     error = getattr(answer, "error", None)
     simulated = {} if error is None else {"simulation_error": error.tolist()}
-    if isinstance(answer, ist.models.Probabilities):
+    if isinstance(answer, ist.models.Nonparanormal):
+        low, high = (end.tolist() for end in answer.interval())
+        ends = {"level": 0.95, "lower": low, "upper": high}
+        give(variables=answer.names, median=answer.median.tolist(), **ends, **simulated)
+    elif isinstance(answer, ist.models.Probabilities):
         give(levels=dict(answer.levels), probabilities=answer.values.tolist(), **simulated)
     else:
         moments = {"mean": answer.mean.tolist(), "covariance": answer.covariance.tolist()}
@@ -103,12 +108,21 @@ def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         )
         if own:
             levels = {str(level).lower(): level for level in own}
-            if text.lower() not in levels:
+            number = _number(text) if name in network.maps else None
+            if text.lower() not in levels and number is None:
                 raise SchemaError(f"{name!r} is never {text!r}{suggestion(text, levels)}")
-            values[name] = levels[text.lower()]
+            values[name] = levels.get(text.lower(), number)
         else:
-            try:
-                values[name] = float(text)
-            except ValueError:
-                raise SchemaError(f"{name!r} is a number; got {text!r}.") from None
+            values[name] = _number(text)
+            if values[name] is None and isinstance(network.maps.get(name), TimeMap):
+                values[name] = text
+            elif values[name] is None:
+                raise SchemaError(f"{name!r} is a number; got {text!r}.")
     return values
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,12 @@ from isthmus.errors import (
 )
 from isthmus.graphs import Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
+from isthmus.models.column_maps import ColumnMap, read_column
 from isthmus.models.columns import label_array, refuse_dates
 from isthmus.options import check_pseudo_count
 from isthmus.plurals import a_type
 from isthmus.results import CrossValidation
-from isthmus.sources import Frame, Missing, TimeUnit, as_source
+from isthmus.sources import Frame, Missing, TimeUnit, as_source, transformed
 from isthmus.sources.tables.like import columns_of
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.types import Floats
@@ -47,7 +49,8 @@ def log_likelihood(network: Network, data: object) -> float:
         From ``solution.fit()``, or read from a file.
     data
         A table with a column for each node; further columns are ignored. Levels are matched by
-        their values.
+        their values. Of columns that were learned as normal scores, the density of the scores
+        counts.
 
     Examples
     --------
@@ -68,7 +71,8 @@ def log_likelihood(network: Network, data: object) -> float:
             for v in network.dag.nodes
         )
     )
-    rows = _rows(data, schema)
+    rows = _rows(_as_learned(network, data), schema)
+    network = replace(network, maps={})
     if isinstance(network, DiscreteNetwork):
         codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
         return network.log_likelihood(codes)
@@ -156,6 +160,18 @@ def cross_validate(
             results.append(log_likelihood(network, held_out) / len(left_out))
             sizes.append(len(left_out))
     return CrossValidation(tuple(results), tuple(sizes))
+
+
+def _as_learned(network: Network, data: object) -> object:
+    """Return a table whose columns are what the network has: scores, levels and numbers."""
+    if not network.maps:
+        return data
+    columns, _ = columns_of(data)
+    if isinstance(columns, Mapping):
+        own = {v: read_column(network.maps, v, c) for v, c in columns.items()}
+        return {v: own[v] for v in network.dag.nodes if v in own}
+    cut = {v: own for v, own in network.maps.items() if isinstance(own, ColumnMap)}
+    return transformed(data, cut).table if cut else data
 
 
 def _rows(data: object, schema: Schema) -> Floats:

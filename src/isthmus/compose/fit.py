@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from isthmus.compose.arguments import check_dag, check_kinds, check_missing
 from isthmus.compose.statistics_kept import fit_network
 from isthmus.graphs import DAG
 from isthmus.models import Network
+from isthmus.models.column_maps import SINCE
 from isthmus.options import check_pseudo_count
 from isthmus.results import Reading
 from isthmus.sources import Missing, Source, TimeUnit, as_source, transformed
@@ -42,7 +44,8 @@ def fit(
     check_kinds(kinds)
     graph = check_dag(dag)
     source = as_source(data, kinds=kinds, keep=graph.nodes, missing=check_missing(missing))
-    return fit_network(source, graph, pseudo_count)
+    network = fit_network(source, graph, pseudo_count)
+    return replace(network, maps=source.reading().network_maps(graph.nodes))
 
 
 def fit_as_read(data: object, dag: DAG, reading: Reading, pseudo_count: float) -> Network:
@@ -58,7 +61,7 @@ def fit_as_read(data: object, dag: DAG, reading: Reading, pseudo_count: float) -
     known = {str(kind) for kind in Kind}
     kinds = {
         c.name: str(c.read_as) for c in reading if c.name in dag.nodes and str(c.read_as) in known
-    }
+    } | {c.name: c.unit.removesuffix(SINCE) for c in reading if c.unit and c.name in dag.nodes}
     given = kinds if kinds and not isinstance(data, (Source, Statistic)) else None
     if reading.maps and given is not None:
         data = transformed(data, reading.maps).table

@@ -30,9 +30,9 @@ from isthmus.compose.joint import refuse_joint_search
 from isthmus.deadline import limited
 from isthmus.errors import DataWarning, GraphError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
+from isthmus.models.column_maps import ColumnMap
 from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Objective
 from isthmus.results import Reading
-from isthmus.results.column_maps import ColumnMap
 from isthmus.scores.edge_prior import EdgePrior
 from isthmus.scores.on_request import on_request
 from isthmus.searches import PAGSearch

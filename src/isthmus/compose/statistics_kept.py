@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -29,9 +29,9 @@ from isthmus.fitting import (
 )
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Level, Network
+from isthmus.models.column_maps import ColumnMap, scored_nodes
 from isthmus.objectives import INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.results.column_maps import ColumnMap
 from isthmus.results.effects import Adjusted, EffectComparison
 from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
@@ -218,7 +218,8 @@ class LearnedStatistics:
                 "value}) for different values."
             )
         moments: Moments | None = self.statistics.as_moments()
-        comparison = compared(schema, cause, effect, change, outcome)
+        scored = tuple(v for v in scored_nodes(self.maps) if v in (cause, effect))
+        comparison = replace(compared(schema, cause, effect, change, outcome), scored=scored)
         known = EffectData(schema, self.source, moments)
         return known.adjusted(cause, effect, comparison), comparison
 
@@ -243,10 +244,10 @@ class LearnedStatistics:
         return strengths
 
 
-def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:
+def statistics_kept_from_bytes(content: bytes, maps: Mapping[str, ColumnMap]) -> LearnedStatistics:
     """Return what a solution in a file keeps, without what learns again."""
     statistics, score, nodes, caveat = unpack_statistics(content)
-    return LearnedStatistics(statistics, nodes, score, None, caveat)
+    return LearnedStatistics(statistics, nodes, score, None, caveat, maps=maps)
 
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:

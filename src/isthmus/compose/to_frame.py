@@ -12,6 +12,7 @@ from isthmus.models import (
     DiscreteNetwork,
     GaussianNetwork,
     MeanRange,
+    Nonparanormal,
     Normal,
     NormalMixture,
     Probabilities,
@@ -78,6 +79,10 @@ def _columns(result: object, node: str | None) -> dict[str, Any]:
             if isinstance(result, NormalMixture) and result.error is not None:
                 columns["simulation_error"] = result.error
             return columns
+        case Nonparanormal():
+            low, high = result.interval()
+            columns = {"variable": np.array(result.names), "median": result.median}
+            return columns | {"lower": low, "upper": high}
         case MeanRange():
             names = np.array(result.names)
             return {"variable": names, "lower": result.lower, "upper": result.upper}

@@ -9,7 +9,9 @@ the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``
 ``coefficients`` (from node to parent to number) and ``variances`` instead. A fitted discrete
 network also has ``counts``, in the shape of its tables. ``"type": "mixed"`` has ``conditionals``:
 for each node an object with its own ``type``, ``table``, ``gaussian`` or ``logit``, and the fields
-of `ProbabilityTable`, `ConditionalGaussian` or `MultinomialLogit`.
+of `ProbabilityTable`, `ConditionalGaussian` or `MultinomialLogit`. ``maps`` has, for nodes that are
+not the values of their columns, the values ``at`` with their normal ``scores``, cut points ``at``
+between levels, or the ``unit`` of dates.
 
 Numbers are written with full precision.
 """
@@ -34,6 +36,7 @@ from isthmus.models import (
     Network,
     ProbabilityTable,
 )
+from isthmus.models.column_maps import plain_maps, read_network_maps
 from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
@@ -161,6 +164,8 @@ def network_to_dict(network: Network) -> dict[str, Any]:
         kind = "CPDAG" if isinstance(network.cpdag, CPDAG) else "PDAG"
         undirected = network.cpdag.undirected
         head["class"] = {"type": kind, "undirected": undirected}
+    if network.maps:
+        head["maps"] = plain_maps(network.maps)
     if isinstance(network, DiscreteNetwork):
         counts = network.counts
         return {
@@ -187,21 +192,22 @@ def network_to_dict(network: Network) -> dict[str, Any]:
 def network_from_dict(data: dict[str, Any]) -> Network:
     """Build a network from plain data."""
     dag = DAG(data["nodes"], [(a, b) for a, b in data["edges"]])
-    cpdag = _class(dag, data.get("class"))
+    cpdag, maps = _class(dag, data.get("class")), read_network_maps(data.get("maps", {}))
     if data["type"] == "discrete":
         levels = {node: tuple(own) for node, own in data["levels"].items()}
         tables = {node: np.array(t, dtype=np.float64) for node, t in data["tables"].items()}
         counts = data.get("counts")
         if counts is not None:
             counts = {node: np.array(t) for node, t in counts.items()}
-        return DiscreteNetwork(dag, levels, tables, counts, cpdag)
+        return DiscreteNetwork(dag, levels, tables, counts, cpdag, maps)
     if data["type"] == "gaussian":
         return GaussianNetwork(
-            dag, data["intercepts"], data["coefficients"], data["variances"], cpdag
+            dag, data["intercepts"], data["coefficients"], data["variances"], cpdag, maps
         )
     if data["type"] == "mixed":
         given = data["conditionals"].items()
-        return MixedNetwork(dag, {node: _from_conditional(own) for node, own in given}, cpdag)
+        conditionals = {node: _from_conditional(own) for node, own in given}
+        return MixedNetwork(dag, conditionals, cpdag, maps)
     raise FormatError(
         f"the network type must be 'discrete', 'gaussian' or 'mixed', got {data['type']!r}."
     )

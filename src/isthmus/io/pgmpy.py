@@ -9,7 +9,9 @@ import numpy as np
 
 from isthmus.errors import FormatError, MismatchError, MissingExtraError
 from isthmus.graphs import DAG
+from isthmus.graphs.names import listed
 from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models.column_maps import scored_nodes
 from isthmus.plurals import a_type
 
 
@@ -19,6 +21,11 @@ def to_pgmpy(network: DiscreteNetwork | GaussianNetwork) -> Any:
     A `DiscreteNetwork` becomes a ``DiscreteBayesianNetwork``, and a `GaussianNetwork` becomes a
     ``LinearGaussianBayesianNetwork``. pgmpy has no networks of mixed variables.
     """
+    if scored_nodes(network.maps):
+        raise MismatchError(
+            f"{listed(scored_nodes(network.maps))} were learned as normal scores, which pgmpy "
+            "would take for values of the columns. Write the network with write_json."
+        )
     if isinstance(network, GaussianNetwork):
         return _linear_gaussian(network)
     if not isinstance(network, DiscreteNetwork):

@@ -10,7 +10,13 @@ from isthmus.models.conditionals import (
     ProbabilityTable,
 )
 from isthmus.models.discrete import DiscreteNetwork
-from isthmus.models.distributions import Explanation, Normal, NormalMixture, Probabilities
+from isthmus.models.distributions import (
+    Explanation,
+    Nonparanormal,
+    Normal,
+    NormalMixture,
+    Probabilities,
+)
 from isthmus.models.gaussian import GaussianNetwork
 from isthmus.models.gp import Curve, Effect, GPNetwork
 from isthmus.models.mixed import MixedNetwork
@@ -33,6 +39,7 @@ __all__ = [
     "MixedNetwork",
     "MultinomialLogit",
     "Network",
+    "Nonparanormal",
     "Normal",
     "NormalMixture",
     "Probabilities",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, final, overload
@@ -15,6 +15,7 @@ from isthmus import hooks
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
+from isthmus.models.column_maps import NetworkMaps, check_maps, observed_values, read_column
 from isthmus.models.columns import (
     Codes,
     Level,
@@ -65,6 +66,8 @@ class DiscreteNetwork:
     cpdag
         The equivalence class that was learned, of which `dag` is an arbitrary member; interventions
         are then answered for all members. None if the graph is causal by assumption.
+    maps
+        How numbers of columns became levels. Rows and evidence can have numbers or levels.
 
     Raises
     ------
@@ -79,6 +82,7 @@ class DiscreteNetwork:
     tables: Mapping[str, NDArray[np.float64]]
     counts: Mapping[str, NDArray[np.int64]] | None = None
     cpdag: CPDAG | PDAG | None = None
+    maps: NetworkMaps = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_class(self.dag, self.cpdag)
@@ -91,6 +95,7 @@ class DiscreteNetwork:
             tables[name] = _checked_table(name, self.dag.parents(name), self.tables[name], shape)
         object.__setattr__(self, "levels", MappingProxyType(levels))
         object.__setattr__(self, "tables", MappingProxyType(tables))
+        object.__setattr__(self, "maps", check_maps(self.dag.nodes, self.maps))
         if self.counts is not None:
             check_keys(self.dag, self.counts, "counts")
             counts = {v: _checked_counts(v, self.counts[v], tables[v].shape) for v in tables}
@@ -99,7 +104,7 @@ class DiscreteNetwork:
     def __reduce__(self) -> tuple[Any, ...]:
         counts = None if self.counts is None else dict(self.counts)
         parameters = (dict(self.levels), dict(self.tables), counts)
-        return DiscreteNetwork, (self.dag, *parameters, self.cpdag)
+        return DiscreteNetwork, (self.dag, *parameters, self.cpdag, self.maps)
 
     @property
     def cardinalities(self) -> dict[str, int]:
@@ -186,7 +191,8 @@ class DiscreteNetwork:
             If a column is missing or contains a value that is not a level.
         """
         check_keys(self.dag, rows, "rows", extra=True)
-        return {v: encode_column(v, self.levels[v], rows[v]) for v in self.dag.nodes}
+        columns = {v: read_column(self.maps, v, rows[v]) for v in self.dag.nodes}
+        return {v: encode_column(v, self.levels[v], own) for v, own in columns.items()}
 
     def log_likelihood(self, codes: Mapping[str, ArrayLike]) -> float:
         """Return the log-likelihood of rows, given as columns of codes."""
@@ -257,6 +263,7 @@ class DiscreteNetwork:
             If the evidence has probability zero, or an exact answer needs too much memory.
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        seen, forced = (observed_values(self.maps, given) for given in (seen, forced))
         changed = {v: code_of(v, self.levels[v], level) for v, level in forced.items()}
         known = split_evidence(self.dag, self.levels, seen)
         levels = {v: self.levels[v] for v in asked}
@@ -297,7 +304,8 @@ class DiscreteNetwork:
             self.dag, rest if targets is None else targets, evidence, None
         )
         codes, logarithm = self._elimination.most_probable(
-            [self.dag.index(v) for v in asked], *split_evidence(self.dag, self.levels, seen)
+            [self.dag.index(v) for v in asked],
+            *split_evidence(self.dag, self.levels, observed_values(self.maps, seen)),
         )
         values = {v: self.levels[v][codes[self.dag.index(v)]] for v in asked}
         return Explanation(values, logarithm)
@@ -350,15 +358,22 @@ class DiscreteNetwork:
         DataError
             If the evidence in a row has probability zero.
         """
-        columns, labelled = hooks.columns_of(data)
-        found = predict_probabilities(self.dag, self.levels, self._elimination, columns, target)
+        found, labelled = self._predicted(data, target)
         return labelled(found, self.levels[target])
 
     def predict(self, data: Any, target: str) -> Any:
         """Return the most probable level of a node for each row; see `predict_probabilities`."""
-        columns, labelled = hooks.columns_of(data)
-        likely = predict_probabilities(self.dag, self.levels, self._elimination, columns, target)
+        likely, labelled = self._predicted(data, target)
         return labelled(label_array(self.levels[target])[likely.argmax(axis=1)], (target,))
+
+    def _predicted(self, data: Any, target: str) -> tuple[Floats, Any]:
+        """Return probabilities for each row, and a function that labels them as the table is."""
+        columns, labelled = hooks.columns_of(data)
+        cut = {v: own.read(v, columns[v]) for v, own in self.maps.items() if v in columns}
+        if cut:
+            columns = {v: columns[v] for v in columns} | cut
+        network = self.dag, self.levels, self._elimination
+        return predict_probabilities(*network, columns, target), labelled
 
     @cached_property
     def _elimination(self) -> Elimination:
@@ -383,7 +398,7 @@ class DiscreteNetwork:
             if self.counts is not None:
                 counts[name] = self.counts[name].transpose(*axes, len(axes))
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
-        return DiscreteNetwork(dag, self.levels, tables, counts or None, cpdag)
+        return DiscreteNetwork(dag, self.levels, tables, counts or None, cpdag, self.maps)
 
     def close_to(self, other: DiscreteNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their tables."""

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Any, final
 
 import numpy as np
 
 from isthmus.errors import ArgumentError, SchemaError
+from isthmus.models.column_maps import ColumnMap, NetworkMaps, TimeMap, scored_nodes, table_values
 from isthmus.models.columns import Level
+from isthmus.options import check_level
 from isthmus.types import Floats
 
+_POINT = 1e-12
+"""Standard deviation that stands for zero when quantiles of a mixture are computed."""
+_FAR = 40.0
+"""Standard deviations from the mean beyond which a normal distribution has no mass."""
+_HALVINGS = 80
+"""Number of bisections for a quantile of a mixture."""
 _SIMULATED = (
     "More draws reduce the simulation error. The sampling error of the fitted parameters is not "
     "included."
@@ -105,11 +114,14 @@ class Explanation:
         The level, or the value, of each variable.
     log_probability
         Logarithm of their joint probability given the evidence; of their joint density if they are
-        continuous.
+        continuous, which is that of the scores for normal scores.
+    maps
+        Units of dates and durations.
     """
 
     values: Mapping[str, Level | float]
     log_probability: float
+    maps: NetworkMaps = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Level | float:
         """Return the value of a variable."""
@@ -118,12 +130,24 @@ class Explanation:
         return self.values[name]
 
     def __str__(self) -> str:
-        rows = [f"{name}: {_plain(value)}" for name, value in self.values.items()]
+        rows = [f"{name}: {_plain(self.maps, name, value)}" for name, value in self.values.items()]
         return "\n".join([*rows, f"log-probability: {self.log_probability:.6g}"])
 
 
-def _plain(value: Level | float) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _plain(maps: NetworkMaps, name: str, value: Level | float) -> str:
+    return shown(maps, name, value) if isinstance(value, float) else str(value)
+
+
+def shown(maps: NetworkMaps, name: str, value: float) -> str:
+    """Return a number of a variable as text, and as a date if it stands for one."""
+    own = maps.get(name)
+    return own.shown(value) if isinstance(own, TimeMap) else f"{value:.4g}"
+
+
+def _with_spread(maps: NetworkMaps, name: str, mean: float, spread: float) -> str:
+    own = maps.get(name)
+    away = own.spread(spread) if isinstance(own, TimeMap) else f"{spread:.4g}"
+    return f"{name}: {shown(maps, name, mean)} ± {away}"
 
 
 @final
@@ -138,12 +162,15 @@ class Normal:
     names
         Names of the variables, in the order of the arrays.
     mean, covariance
-        Its parameters.
+        Its parameters. Dates are numbers in the unit that was learned, since 1970.
+    maps
+        Units of dates and durations.
     """
 
     names: tuple[str, ...]
     mean: Floats
     covariance: Floats
+    maps: NetworkMaps = field(default_factory=dict)
 
     @property
     def deviation(self) -> Floats:
@@ -153,7 +180,12 @@ class Normal:
 
     def __str__(self) -> str:
         pairs = zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
-        return "\n".join(f"{name}: {mean:.4g} ± {spread:.4g}" for name, mean, spread in pairs)
+        return "\n".join(_with_spread(self.maps, *each) for each in pairs)
+
+    def quantile(self, share: float) -> Floats:
+        """Return for each variable the value with this probability of smaller ones."""
+        quantile: Floats = self.mean + NormalDist().inv_cdf(share) * self.deviation
+        return quantile
 
 
 @final
@@ -174,6 +206,8 @@ class NormalMixture:
     simulated
         Whether the components are weighted draws, each with covariance zero. Otherwise the
         mixture is exact.
+    maps
+        Units of dates and durations.
     """
 
     names: tuple[str, ...]
@@ -181,6 +215,7 @@ class NormalMixture:
     means: Floats
     covariances: Floats
     simulated: bool = False
+    maps: NetworkMaps = field(default_factory=dict)
 
     @property
     def mean(self) -> Floats:
@@ -216,5 +251,105 @@ class NormalMixture:
             zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
         ):
             unsure = "" if error is None else f" (simulation error of the mean {error[i]:.2g})"
-            lines.append(f"{name}: {mean:.4g} ± {spread:.4g}{unsure}")
+            lines.append(f"{_with_spread(self.maps, name, mean, spread)}{unsure}")
         return "\n".join(lines if error is None else [*lines, _SIMULATED])
+
+    def quantile(self, share: float) -> Floats:
+        """Return for each variable the value with this probability of smaller ones."""
+        from scipy.special import ndtr
+
+        spread = np.sqrt(np.diagonal(self.covariances, axis1=1, axis2=2)) + _POINT
+        low = (self.means - _FAR * spread).min(axis=0)
+        high = (self.means + _FAR * spread).max(axis=0)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            with np.errstate(over="ignore"):
+                below = self.weights @ ndtr((middle - self.means) / spread) < share
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        quantile: Floats = (low + high) / 2
+        return quantile
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Nonparanormal:
+    """The distribution of continuous variables, some of which were learned as normal scores.
+
+    Scores are a monotone function of the values of a column. A median and other quantiles can
+    therefore be given in the units of the columns; a mean and a standard deviation cannot. The
+    sampling error of fitted parameters is not included.
+
+    Attributes
+    ----------
+    scores
+        The distribution of the scores.
+    maps
+        The functions from values to scores; columns without one are in their own units.
+    """
+
+    scores: Normal | NormalMixture
+    maps: NetworkMaps
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.scores.names
+
+    @property
+    def median(self) -> Floats:
+        """Median of each variable, in the units of its column."""
+        return self.quantile(0.5)
+
+    @property
+    def error(self) -> Floats | None:
+        """Simulation error of each median; None if the answer is exact for the parameters."""
+        if isinstance(self.scores, Normal) or not self.scores.simulated:
+            return None
+        away = 0.5 * float(np.sqrt((self.scores.weights**2).sum()))
+        error: Floats = (self.quantile(0.5 + away) - self.quantile(0.5 - away)) / 2
+        return error
+
+    def quantile(self, share: float) -> Floats:
+        """Return for each variable the value with this probability of smaller ones.
+
+        Beyond the outermost knots of its map, it is the value of the last knot.
+        """
+        scores = self.scores.quantile(share)
+        return np.array(
+            [table_values(self.maps, v, own) for v, own in zip(self.names, scores, strict=True)]
+        )
+
+    def interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
+        """Return the ends of the interval that has a value of each variable with a probability.
+
+        Parameters
+        ----------
+        level
+            The probability, between 0 and 1 (0.95, not 95).
+        """
+        check_level(level)
+        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+
+    def __str__(self) -> str:
+        lines, error, ends = [], self.error, self.interval()
+        scores = [self.scores.quantile(share) for share in (0.025, 0.975)]
+        for i, (name, middle) in enumerate(zip(self.names, self.median.tolist(), strict=True)):
+            low, high = (shown(self.maps, name, float(end[i])) for end in ends)
+            own = self.maps.get(name)
+            if isinstance(own, ColumnMap) and own.scores:
+                low = f"at most {low}" if scores[0][i] < own.scores[0] else low
+                high = f"at least {high}" if scores[1][i] > own.scores[-1] else high
+            unsure = "" if error is None else f" (simulation error {error[i]:.2g})"
+            lines.append(
+                f"{name}: median {shown(self.maps, name, middle)}{unsure}, 95% between {low} and "
+                f"{high}"
+            )
+        return "\n".join(lines if error is None else [*lines, _SIMULATED])
+
+
+def in_units(
+    answer: Normal | NormalMixture, maps: NetworkMaps
+) -> Normal | NormalMixture | Nonparanormal:
+    """Return a distribution of nodes as one of the columns that they were learned from."""
+    own = {v: maps[v] for v in answer.names if v in maps}
+    return Nonparanormal(answer, own) if scored_nodes(own) else replace(answer, maps=own)

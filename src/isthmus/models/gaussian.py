@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import log, pi, sqrt
 from types import MappingProxyType
 from typing import Any, final, overload
@@ -15,6 +15,14 @@ from isthmus import hooks
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
+from isthmus.models.column_maps import (
+    NetworkMaps,
+    check_maps,
+    described_scores,
+    observed_values,
+    read_column,
+    table_values,
+)
 from isthmus.models.columns import (
     check_keys,
     check_size,
@@ -22,7 +30,7 @@ from isthmus.models.columns import (
     number_of_rows,
     refuse_strangers,
 )
-from isthmus.models.distributions import Explanation, Normal
+from isthmus.models.distributions import Explanation, Nonparanormal, Normal, in_units
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.inference import distinct_columns
 from isthmus.models.least_squares import spectrum
@@ -56,6 +64,10 @@ class GaussianNetwork:
     cpdag
         The equivalence class that was learned, of which `dag` is an arbitrary member; interventions
         are then answered for all members. None if the graph is causal by assumption.
+    maps
+        How values of columns became what the network has: normal scores, levels, or numbers of
+        dates. Tables, evidence and answers have the values of the columns. Parameters, means,
+        covariances and densities are those of the scores.
 
     Raises
     ------
@@ -70,6 +82,7 @@ class GaussianNetwork:
     coefficients: Mapping[str, Mapping[str, float]]
     variances: Mapping[str, float]
     cpdag: CPDAG | PDAG | None = None
+    maps: NetworkMaps = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.dag.nodes
@@ -95,11 +108,12 @@ class GaussianNetwork:
         object.__setattr__(self, "intercepts", MappingProxyType(intercepts))
         object.__setattr__(self, "coefficients", MappingProxyType(coefficients))
         object.__setattr__(self, "variances", MappingProxyType(variances))
+        object.__setattr__(self, "maps", check_maps(nodes, self.maps))
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {name: dict(own) for name, own in self.coefficients.items()}
         parameters = (dict(self.intercepts), plain, dict(self.variances))
-        return GaussianNetwork, (self.dag, *parameters, self.cpdag)
+        return GaussianNetwork, (self.dag, *parameters, self.cpdag, self.maps)
 
     @property
     def parameters(self) -> int:
@@ -130,7 +144,9 @@ class GaussianNetwork:
         Returns
         -------
         dict
-            One column per node, in the order of ``dag.nodes``.
+            One column per node, in the order of ``dag.nodes``. Dates are numbers in the unit that
+            was learned. Columns of normal scores have their own values, those beyond the outermost
+            knots of the map at the last knot.
         """
         n, rng = check_size(n), np.random.default_rng(seed)
         columns: dict[str, NDArray[np.float64]] = {}
@@ -141,7 +157,7 @@ class GaussianNetwork:
             for parent, value in self.coefficients[name].items():
                 column += value * columns[parent]
             columns[name] = column
-        return {name: columns[name] for name in self.dag.nodes}
+        return {name: table_values(self.maps, name, columns[name]) for name in self.dag.nodes}
 
     def mean(self) -> NDArray[np.float64]:
         """Return the means, in the order of ``dag.nodes``.
@@ -173,9 +189,9 @@ class GaussianNetwork:
         return np.asarray((covariance + covariance.T) / 2)
 
     def log_likelihood(self, data: Mapping[str, ArrayLike]) -> float:
-        """Return the log-likelihood of rows, given as columns."""
+        """Return the log-likelihood of rows, given as columns; for normal scores, of the scores."""
         check_keys(self.dag, data, "data", extra=True)
-        columns = {v: number_column(v, data[v]) for v in self.dag.nodes}
+        columns = {v: self._numbers(v, data[v]) for v in self.dag.nodes}
         total = 0.0
         for name, column in columns.items():
             variance = self.variances[name]
@@ -197,20 +213,20 @@ class GaussianNetwork:
         targets: str | Iterable[str],
         evidence: Mapping[str, float | tuple[float, float]] | None = None,
         do: None = None,
-    ) -> Normal: ...
+    ) -> Normal | Nonparanormal: ...
     @overload
     def query(
         self,
         targets: str | Iterable[str],
         evidence: Mapping[str, float | tuple[float, float]] | None = None,
         do: Mapping[str, float] | None = None,
-    ) -> Normal | MeanRange: ...
+    ) -> Normal | Nonparanormal | MeanRange: ...
     def query(
         self,
         targets: str | Iterable[str],
         evidence: Mapping[str, float | tuple[float, float]] | None = None,
         do: Mapping[str, float] | None = None,
-    ) -> Normal | MeanRange:
+    ) -> Normal | Nonparanormal | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
         The sampling error of fitted parameters is not included; `Solution.effect` has it.
@@ -229,7 +245,8 @@ class GaussianNetwork:
         Returns
         -------
         Normal or MeanRange
-            A range if equivalent graphs give different answers to an intervention.
+            A range if equivalent graphs give different answers to an intervention. For targets
+            that were learned as normal scores, a `Nonparanormal`: medians and intervals.
 
         Raises
         ------
@@ -237,6 +254,16 @@ class GaussianNetwork:
             If the evidence is impossible because nodes without noise determine it otherwise.
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        answers = tuple(in_units(each, self.maps) for each in self._answers(asked, seen, forced))
+        if len(answers) == 1:
+            return answers[0]
+        return MeanRange(asked, answers, reason_for_range(forced, len(answers)))
+
+    def _answers(
+        self, asked: tuple[str, ...], seen: dict[str, Any], forced: dict[str, Any]
+    ) -> list[Normal]:
+        """Return one distribution if equivalent graphs agree, else one per possible graph."""
+        seen, forced = (observed_values(self.maps, given) for given in (seen, forced))
         values = np.array([measured(v, x) for v, x in seen.items()]).reshape(len(seen), 2).T
         settings = {v: finite(x, f"The value of {v!r}") for v, x in forced.items()}
         graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
@@ -247,12 +274,8 @@ class GaussianNetwork:
             network = self._along(dag, settings)
             moments = network.mean(), network.covariance()
             answers.append(Normal(asked, *_condition(*moments, targets_at, seen_at, *values)))
-        if not answers:
-            return MeanRange(asked, (), reason_for_range(forced, 0))
-        first = answers[0]
-        if all(_agree(first, answer) for answer in answers):
-            return first
-        return MeanRange(asked, tuple(answers), reason_for_range(forced, len(answers)))
+        same = all(_agree(answers[0], answer) for answer in answers)
+        return answers[:1] if same else answers
 
     def most_probable(
         self,
@@ -261,6 +284,7 @@ class GaussianNetwork:
     ) -> Explanation:
         """Return the most probable values of all other nodes, jointly: their conditional means.
 
+        Of normal scores, the values with the most probable scores: their conditional medians.
         The sampling error of fitted parameters is not included.
 
         Parameters
@@ -271,11 +295,14 @@ class GaussianNetwork:
             Nodes to explain, if not all.
         """
         rest = [v for v in self.dag.nodes if v not in (evidence or {})]
-        answer = self.query(rest if targets is None else targets, evidence)
-        values = np.linalg.eigvalsh(answer.covariance)
+        asked = checked_question(self.dag, rest if targets is None else targets, evidence, None)
+        (answer,) = self._answers(*asked)
+        eigenvalues = np.linalg.eigvalsh(answer.covariance)
         with np.errstate(divide="ignore"):
-            density = -0.5 * float(np.log(2 * pi * np.maximum(values, 0.0)).sum())
-        return Explanation(dict(zip(answer.names, answer.mean.tolist(), strict=True)), density)
+            density = -0.5 * float(np.log(2 * pi * np.maximum(eigenvalues, 0.0)).sum())
+        pairs = zip(answer.names, answer.mean.tolist(), strict=True)
+        values = {v: float(table_values(self.maps, v, x)) for v, x in pairs}
+        return Explanation(values, density, {v: own for v, own in self.maps.items() if v in values})
 
     def _along(self, dag: DAG, do: Mapping[str, float]) -> GaussianNetwork:
         """Return the network of an equivalent graph after nodes are set from outside."""
@@ -308,6 +335,7 @@ class GaussianNetwork:
     def predict(self, data: Any, target: str) -> Any:
         """Return the expected value of a node for each row, given the available columns.
 
+        Of a column of normal scores, it is the median: the value with the expected score.
         `query` also returns the standard deviation of a single row around it.
         The sampling error of fitted parameters is not included.
 
@@ -329,7 +357,7 @@ class GaussianNetwork:
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
         n, mean, covariance = number_of_rows(data, names), self.mean(), self.covariance()
-        rows = np.array([number_column(v, data[v]) for v in names]).reshape(len(names), n)
+        rows = np.array([self._numbers(v, data[v]) for v in names]).reshape(len(names), n)
         given = np.array([self.dag.index(v) for v in names], np.intp)
         patterns, places = distinct_columns(np.isnan(rows))
         predicted = np.full(n, mean[own[0]])
@@ -337,17 +365,22 @@ class GaussianNetwork:
             known, members = ~patterns[:, k], np.flatnonzero(places == k)
             weights, _ = _gain(covariance, own, given[known])
             predicted[members] += weights[0] @ (rows[:, members][known].T - mean[given[known]]).T
-        return labelled(predicted, (target,))
+        return labelled(table_values(self.maps, target, predicted), (target,))
+
+    def _numbers(self, name: str, column: object) -> Floats:
+        """Return a column of a table as numbers of the network."""
+        return number_column(name, read_column(self.maps, name, column))
 
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
         """Return the same network with its nodes in another order."""
         dag = self.dag.reorder(nodes)
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
-        return GaussianNetwork(dag, self.intercepts, self.coefficients, self.variances, cpdag)
+        parameters = self.intercepts, self.coefficients, self.variances
+        return GaussianNetwork(dag, *parameters, cpdag, self.maps)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""
-        if self.dag != other.dag:
+        if self.dag != other.dag or self.maps != other.maps:
             return False
         pairs = [(self.intercepts[v], other.intercepts[v]) for v in self.dag.nodes]
         pairs += [(self.variances[v], other.variances[v]) for v in self.dag.nodes]
@@ -367,7 +400,8 @@ class GaussianNetwork:
 
     def __repr__(self) -> str:
         nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
-        return f"GaussianNetwork({nodes}, {edges}, {counted(self.parameters, 'parameter')})"
+        text = f"{nodes}, {edges}, {counted(self.parameters, 'parameter')}"
+        return f"GaussianNetwork({text}{described_scores(self.maps)})"
 
 
 def _agree(one: Normal, other: Normal) -> bool:

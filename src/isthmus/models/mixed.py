@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, final, overload
 
@@ -14,6 +14,14 @@ from isthmus import hooks
 from isthmus.errors import MismatchError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
+from isthmus.models.column_maps import (
+    NetworkMaps,
+    check_maps,
+    described_scores,
+    observed_values,
+    read_column,
+    table_values,
+)
 from isthmus.models.columns import (
     Level,
     check_keys,
@@ -28,7 +36,13 @@ from isthmus.models.columns import (
 )
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
 from isthmus.models.discrete_queries import code_of
-from isthmus.models.distributions import Explanation, NormalMixture, Probabilities
+from isthmus.models.distributions import (
+    Explanation,
+    Nonparanormal,
+    NormalMixture,
+    Probabilities,
+    in_units,
+)
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.mixed_prediction import predict_rows
 from isthmus.models.mixed_queries import MixedQuery
@@ -59,6 +73,10 @@ class MixedNetwork:
     cpdag
         The equivalence class that was learned, of which `dag` is an arbitrary member. None if the
         graph is causal by assumption.
+    maps
+        How values of columns became what the network has: normal scores, levels, or numbers of
+        dates. Tables, evidence and answers have the values of the columns. Parameters, means,
+        covariances and densities are those of the scores.
 
     Raises
     ------
@@ -69,6 +87,7 @@ class MixedNetwork:
     dag: DAG
     conditionals: Mapping[str, Conditional]
     cpdag: CPDAG | PDAG | None = None
+    maps: NetworkMaps = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_class(self.dag, self.cpdag)
@@ -82,9 +101,10 @@ class MixedNetwork:
                 )
         ordered = {name: self.conditionals[name] for name in self.dag.nodes}
         object.__setattr__(self, "conditionals", MappingProxyType(ordered))
+        object.__setattr__(self, "maps", check_maps(self.dag.nodes, self.maps))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MixedNetwork, (self.dag, dict(self.conditionals), self.cpdag)
+        return MixedNetwork, (self.dag, dict(self.conditionals), self.cpdag, self.maps)
 
     @property
     def levels(self) -> dict[str, tuple[Level, ...]]:
@@ -109,7 +129,8 @@ class MixedNetwork:
         Returns
         -------
         dict
-            For each node, in the order of ``dag.nodes``, an array of levels or numbers.
+            For each node, in the order of ``dag.nodes``, an array of levels or numbers, as for
+            `GaussianNetwork`.
         """
         n, rng = check_size(n), np.random.default_rng(seed)
         columns: dict[str, NDArray[Any]] = {}
@@ -117,7 +138,9 @@ class MixedNetwork:
             columns[name] = self.conditionals[name].draw(columns, n, rng)
         levels = self.levels
         return {
-            name: label_array(levels[name])[columns[name]] if name in levels else columns[name]
+            name: label_array(levels[name])[columns[name]]
+            if name in levels
+            else table_values(self.maps, name, columns[name])
             for name in self.dag.nodes
         }
 
@@ -142,7 +165,7 @@ class MixedNetwork:
         *,
         simulations: int = 100_000,
         seed: int = 0,
-    ) -> Probabilities | NormalMixture: ...
+    ) -> Probabilities | NormalMixture | Nonparanormal: ...
     @overload
     def query(
         self,
@@ -152,7 +175,7 @@ class MixedNetwork:
         *,
         simulations: int = 100_000,
         seed: int = 0,
-    ) -> Probabilities | NormalMixture | ProbabilityRange | MeanRange: ...
+    ) -> Probabilities | NormalMixture | Nonparanormal | ProbabilityRange | MeanRange: ...
     def query(
         self,
         targets: str | Iterable[str],
@@ -161,7 +184,7 @@ class MixedNetwork:
         *,
         simulations: int = 100_000,
         seed: int = 0,
-    ) -> Probabilities | NormalMixture | ProbabilityRange | MeanRange:
+    ) -> Probabilities | NormalMixture | Nonparanormal | ProbabilityRange | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
         The answer is exact if the discrete variables on which it depends have at most 10,000
@@ -190,7 +213,8 @@ class MixedNetwork:
         -------
         Probabilities or NormalMixture
             For discrete or for continuous targets. `ProbabilityRange` or `MeanRange`, without
-            bounds, if equivalent graphs give different answers to an intervention.
+            bounds, if equivalent graphs give different answers to an intervention. For targets
+            that were learned as normal scores, a `Nonparanormal`: medians and intervals.
 
         Raises
         ------
@@ -199,6 +223,7 @@ class MixedNetwork:
         """
         check_simulations(simulations)
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        seen, forced = (observed_values(self.maps, given) for given in (seen, forced))
         settings = self._coded(forced)
         if len(members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))) != 1:
             return self._unidentified(asked, forced)
@@ -207,7 +232,9 @@ class MixedNetwork:
             self.dag, self.conditionals, asked, values, settings, likelihoods, errors
         )
         answer = question.exact()
-        return question.simulated(simulations, seed) if answer is None else answer
+        if answer is None:
+            answer = question.simulated(simulations, seed)
+        return answer if isinstance(answer, Probabilities) else in_units(answer, self.maps)
 
     def most_probable(
         self,
@@ -339,6 +366,7 @@ class MixedNetwork:
     ) -> Any:
         """Return the most probable level, or the expected value, of a node for each row.
 
+        Of a column of normal scores, it is the value with the expected score.
         `predict_probabilities` and `query` return the distribution around it, and the simulation
         error where there is one. The sampling error of fitted parameters is not included.
 
@@ -357,7 +385,7 @@ class MixedNetwork:
         found: NDArray[Any] = self._predicted(columns, target, simulations, seed)
         if target in self.levels:
             found = label_array(self.levels[target])[found.argmax(axis=1)]
-        return labelled(found, (target,))
+        return labelled(table_values(self.maps, target, found), (target,))
 
     def _predicted(
         self, data: Mapping[str, ArrayLike], target: str, simulations: int, seed: int
@@ -368,10 +396,12 @@ class MixedNetwork:
         n, columns = number_of_rows(data, names), {}
         for name in names:
             if name in self.levels:
-                codes = encode_known(name, self.levels[name], data[name])
+                codes = encode_known(
+                    name, self.levels[name], read_column(self.maps, name, data[name])
+                )
                 columns[name] = np.where(codes == len(self.levels[name]), np.nan, codes)
             else:
-                columns[name] = number_column(name, data[name])
+                columns[name] = number_column(name, read_column(self.maps, name, data[name]))
         return predict_rows(self.dag, self.conditionals, columns, target, n, simulations, seed)
 
     def _columns(self, data: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
@@ -380,15 +410,17 @@ class MixedNetwork:
         columns: dict[str, NDArray[Any]] = {}
         for name in self.dag.nodes:
             if name in levels:
-                columns[name] = encode_column(name, levels[name], data[name])
+                columns[name] = encode_column(
+                    name, levels[name], read_column(self.maps, name, data[name])
+                )
             else:
-                columns[name] = number_column(name, data[name])
+                columns[name] = number_column(name, read_column(self.maps, name, data[name]))
         return columns
 
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
         """Return the same network with its nodes in another order."""
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
-        return MixedNetwork(self.dag.reorder(nodes), self.conditionals, cpdag)
+        return MixedNetwork(self.dag.reorder(nodes), self.conditionals, cpdag, self.maps)
 
     def _repr_html_(self) -> str | None:
         return hooks.notebook_drawing(self.dag, repr(self))
@@ -398,5 +430,6 @@ class MixedNetwork:
         return (
             f"MixedNetwork({counted(len(self.dag.nodes), 'node')}, "
             f"{continuous} of them continuous, "
-            f"{counted(len(self.dag.edges), 'edge')}, {counted(self.parameters, 'parameter')})"
+            f"{counted(len(self.dag.edges), 'edge')}, {counted(self.parameters, 'parameter')}"
+            f"{described_scores(self.maps)})"
         )

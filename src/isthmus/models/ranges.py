@@ -10,7 +10,13 @@ import numpy as np
 
 from isthmus.errors import ArgumentError
 from isthmus.models.columns import Level
-from isthmus.models.distributions import Normal, Probabilities
+from isthmus.models.distributions import (
+    Nonparanormal,
+    Normal,
+    NormalMixture,
+    Probabilities,
+    shown,
+)
 from isthmus.types import Floats
 
 
@@ -78,6 +84,7 @@ class ProbabilityRange:
 class MeanRange:
     """Bounds on the means after an intervention that the learned graph does not identify.
 
+    For targets that were learned as normal scores, they are bounds on the medians.
     The sampling error of fitted parameters is not included. `Solution.effect` has it.
 
     Attributes
@@ -92,7 +99,7 @@ class MeanRange:
     """
 
     names: tuple[str, ...]
-    answers: tuple[Normal, ...]
+    answers: tuple[Normal | NormalMixture | Nonparanormal, ...]
     reason: str
 
     @property
@@ -100,7 +107,7 @@ class MeanRange:
         """Smallest mean of each target; minus infinity if the answers were not computed."""
         if not self.answers:
             return np.full(len(self.names), -np.inf)
-        lower: Floats = np.min([answer.mean for answer in self.answers], axis=0)
+        lower: Floats = np.min([_centre(answer) for answer in self.answers], axis=0)
         return lower
 
     @property
@@ -108,7 +115,7 @@ class MeanRange:
         """Largest mean of each target; infinity if the answers were not computed."""
         if not self.answers:
             return np.full(len(self.names), np.inf)
-        upper: Floats = np.max([answer.mean for answer in self.answers], axis=0)
+        upper: Floats = np.max([_centre(answer) for answer in self.answers], axis=0)
         return upper
 
     def __getitem__(self, name: str) -> tuple[float, float]:
@@ -120,5 +127,15 @@ class MeanRange:
 
     def __str__(self) -> str:
         rows = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
-        bounds = [f"{name}: mean between {low:.4g} and {high:.4g}" for name, low, high in rows]
+        maps = self.answers[0].maps if self.answers else {}
+        scored = bool(self.answers) and isinstance(self.answers[0], Nonparanormal)
+        word = "median" if scored else "mean"
+        bounds = [
+            f"{name}: {word} between {shown(maps, name, low)} and {shown(maps, name, high)}"
+            for name, low, high in rows
+        ]
         return "\n".join([f"not identified: {self.reason}", *bounds])
+
+
+def _centre(answer: Normal | NormalMixture | Nonparanormal) -> Floats:
+    return answer.median if isinstance(answer, Nonparanormal) else answer.mean

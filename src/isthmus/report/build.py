@@ -16,7 +16,9 @@ import numpy as np
 from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.comparison import compare
+from isthmus.graphs.names import listed
 from isthmus.models import GPNetwork, Network
+from isthmus.models.column_maps import scored_nodes
 from isthmus.report.diagnostics import RunStatus, search_diagnostics
 from isthmus.report.page import EdgeRow, Measure, Page, RunAgain
 
@@ -257,6 +259,13 @@ def _network(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:
-            return result.fit(), tuple(str(w.message) for w in caught)
+            network = result.fit()
+            scored = scored_nodes(network.maps)
+            note = (
+                f"{listed(scored)} were learned as normal scores: equations and questions of this "
+                "page are in scores. solution.fit() takes and gives values of the columns."
+            )
+            warned = tuple(str(w.message) for w in caught)
+            return network, (*warned, note) if scored else warned
         except IsthmusError as error:
             return str(error), ()

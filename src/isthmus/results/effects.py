@@ -46,10 +46,13 @@ class EffectComparison:
         The levels of a discrete cause, from and to; None for one unit of a continuous cause.
     outcome
         The level of a discrete effect whose probability changes; None for a continuous effect.
+    scored
+        Which of cause and effect were learned as normal scores, so that their units are scores.
     """
 
     change: tuple[Level, Level] | None = None
     outcome: Level | None = None
+    scored: tuple[str, ...] = ()
 
 
 class ZeroEffect(Enum):
@@ -270,6 +273,9 @@ class EffectEstimate:
         cause = self.cause if change is None else f"{self.cause} ({change[0]} → {change[1]})"
         effect = self.effect if outcome is None else f"P({self.effect} = {outcome})"
         pair = f"{cause} → {effect}"
+        if self.comparison.scored:
+            own = [v for v in (self.effect, self.cause) if v in self.comparison.scored]
+            pair += f" (in normal scores of {' per normal score of '.join(own)})"
         if not self.identified:
             return self._unidentified(pair)
         if self.zero is ZeroEffect.KNOWLEDGE:

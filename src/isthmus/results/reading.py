@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import final
 
-from isthmus.results.column_maps import ColumnMap
+from isthmus.models.column_maps import ColumnMap, TimeMap
 
 
 class ReadAs(StrEnum):
@@ -53,12 +53,16 @@ class ColumnReading:
         Why it was read in this way.
     caution
         A sentence about something to check, or None.
+    unit
+        What the numbers of dates or durations count, such as ``"days since 1970"``; None for
+        other columns.
     """
 
     name: str
     read_as: ReadAs
     reason: str
     caution: str | None = None
+    unit: str | None = None
 
     @property
     def used(self) -> bool:
@@ -138,6 +142,11 @@ class Reading:
         """How to say that a column is discrete."""
         kinds = f"kinds={{{name!r}: 'discrete'}}"
         return f"{self.read_by}(..., {kinds})" if self.read_by else kinds
+
+    def network_maps(self, nodes: Collection[str]) -> dict[str, ColumnMap | TimeMap]:
+        """Return what a network of these nodes needs to know about their columns."""
+        times = {c.name: TimeMap(c.unit) for c in self.columns if c.unit is not None}
+        return {v: own for v, own in {**times, **self.maps}.items() if v in nodes}
 
     def with_maps(self, maps: Mapping[str, ColumnMap]) -> Reading:
         """The same reading of a table whose numbers were transformed before."""

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from isthmus import hooks
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
+from isthmus.graphs.names import listed
 from isthmus.models import DiscreteNetwork, GPNetwork, Level, Network
+from isthmus.models.column_maps import scored_nodes
 from isthmus.options import check_pseudo_count
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
@@ -168,7 +170,8 @@ class Solution:
         nonlinear model, a `ModelWarning` says so. A graph of discrete variables gets probability
         tables, with the counts behind them. A graph of both gets a `MixedNetwork`. The network
         keeps the equivalence class, so that an intervention whose effect the class does not
-        identify is answered by a range.
+        identify is answered by a range. After ``learn(..., transform=...)`` it takes and gives
+        values of the columns as they are in the table.
 
         Parameters
         ----------
@@ -182,7 +185,8 @@ class Solution:
         """
         check_pseudo_count(pseudo_count)
         if self.parameters_kept is not None and data is None and pseudo_count == PSEUDO_COUNT:
-            return self.parameters_kept
+            kept = self.parameters_kept
+            return replace(kept, maps=self.reading.network_maps(self.dag.nodes))
         caveat = None
         if self.statistics_kept is None and data is not None:
             network: Network = hooks.fit_as_read(data, self.dag, self.reading, pseudo_count)
@@ -193,6 +197,7 @@ class Solution:
             )
             network = statistics_kept.fit(self.dag, data, pseudo_count)
             caveat = statistics_kept.fit_caveat
+        network = replace(network, maps=self.reading.network_maps(self.dag.nodes))
         if self.equivalent:
             network = replace(network, cpdag=self.cpdag)
         if caveat is not None:
@@ -202,7 +207,16 @@ class Solution:
     def fit_gp(self) -> GPNetwork:
         """Fit smooth curves with error bands to the edges, if the graph was learned with `GP`."""
         again = "Learn again from the data with score=GP(), or call isthmus.fitting.fit_gp."
-        return self._require_statistics(again).fit_gp(self.dag)
+        network = self._require_statistics(again).fit_gp(self.dag)
+        names = scored_nodes(self.reading.network_maps(self.dag.nodes))
+        if names:
+            warnings.warn(
+                f"{listed(names)} were learned as normal scores. This network takes and gives "
+                "scores, not values of the columns: convert them with solution.reading.maps.",
+                ModelWarning,
+                stacklevel=2,
+            )
+        return network
 
     def effect(
         self,
@@ -219,7 +233,8 @@ class Solution:
         effect. If some edges at the cause can point either way, and this matters for the effect,
         the answer is the range over all possible sets of parents.
 
-        The effect of a continuous cause is that of one unit, a regression coefficient. The effect
+        The effect of a continuous cause is that of one unit, a regression coefficient; the unit of
+        a column that was learned as normal scores is a score, and the answer says so. The effect
         of a discrete cause is the difference between the averages of the effect if all rows had the
         second and the first of two levels: a difference of means, or of the probabilities of a
         level. It is estimated by standardisation (augmented inverse probability weighting) from

@@ -17,7 +17,7 @@ from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, PAG, Knowledge
 from isthmus.io.json_text import from_json, to_json
 from isthmus.models import Network
-from isthmus.results.column_maps import plain_maps, read_maps
+from isthmus.models.column_maps import plain_maps, read_maps
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.ensemble_file import DAMAGE
 from isthmus.results.provenance import read_provenance
@@ -127,8 +127,10 @@ def read_solution(path: str | PathLike[str], build: Callable[..., T], expected: 
         raise FormatError(f"{path} {_LOADERS[kind]}")
     with _readable(path):
         graph = _pag(content) if kind == PAG_FORMAT else _dag(content, fitted)
-        statistics_kept = None if packed is None else hooks.statistics_from_bytes(packed)
-        return build(**graph, **_attributes(content), statistics_kept=statistics_kept)
+        attributes, kept = _attributes(content), None
+        if packed is not None:
+            kept = hooks.statistics_from_bytes(packed, attributes["reading"].maps)
+        return build(**graph, **attributes, statistics_kept=kept)
 
 
 @contextmanager
@@ -196,7 +198,13 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
         ),
         "reading": Reading(
             tuple(
-                ColumnReading(str(c["name"]), ReadAs(c["read_as"]), str(c["reason"]), c["caution"])
+                ColumnReading(
+                    str(c["name"]),
+                    ReadAs(c["read_as"]),
+                    str(c["reason"]),
+                    c["caution"],
+                    c.get("unit"),
+                )
                 for c in content["reading"]
             ),
             tuple(str(remark) for remark in content["remarks"]),

@@ -12,7 +12,7 @@ import isthmus as ist
 from isthmus.cli import main
 from isthmus.errors import ArgumentError, FormatError, IsthmusError, MismatchError, SchemaError
 from isthmus.models import DiscreteNetwork
-from isthmus.results.column_maps import ColumnMap
+from isthmus.models.column_maps import ColumnMap
 from isthmus.sources import Transform, transformed
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
+from isthmus.models.column_maps import SINCE
 from isthmus.results.reading import FEW_VALUES, NO_VALUES, ORDERED, ColumnReading, ReadAs, Reading
 from isthmus.sources.tables.kinds import CellType, TimeUnit, refused_type
 from isthmus.sources.tables.written_numbers import is_unclear, is_year_first
@@ -196,7 +197,10 @@ def _decide_time(name: str, profile: Profile, given: Kind | TimeUnit | None) -> 
         )
     if not isinstance(given, TimeUnit):
         raise refused_type(name, _in_words(profile.dtype), temporal=True)
-    return ColumnReading(name, ReadAs.DATE, f"{_in_words(profile.dtype)}, in {given} as requested")
+    words = _in_words(profile.dtype)
+    since = SINCE if words.startswith("dates") and words != CellType.TEMPORAL.value else ""
+    reason = f"{words}, in {given} as requested"
+    return ColumnReading(name, ReadAs.DATE, reason, unit=f"{given}{since}")
 
 
 def _in_words(dtype: str) -> str:

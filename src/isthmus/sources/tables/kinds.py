@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from isthmus.errors import SchemaError
+from isthmus.models.column_maps import SECONDS
 from isthmus.plurals import a_type
 from isthmus.sources.tables.names import as_name
 from isthmus.statistics import Kind, Schema
@@ -42,17 +43,8 @@ class TimeUnit(StrEnum):
     @property
     def seconds(self) -> float:
         """Length in seconds; a year has 365.2425 days."""
-        return _SECONDS[self.value]
+        return SECONDS[self.value]
 
-
-_SECONDS = {
-    "seconds": 1.0,
-    "minutes": 60.0,
-    "hours": 3600.0,
-    "days": 86_400.0,
-    "weeks": 604_800.0,
-    "years": 31_556_952.0,
-}
 
 AsGiven: TypeAlias = Kind | TimeUnit
 """How the user wants a column to be read."""

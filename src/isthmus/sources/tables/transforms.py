@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 import numpy as np
 
 from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
+from isthmus.models.column_maps import ColumnMap, ColumnMaps
 from isthmus.options import require_instance, require_integer
-from isthmus.results.column_maps import ColumnMap, ColumnMaps
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven, CellType, cell_type_of
 from isthmus.sources.tables.missing import KeepMissing
