@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, t
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, SchemaError
-from isthmus.fitting.standardised_effect import standardised_effect
+from isthmus.fitting.standardised_effect import _shares, _Variables, standardised_effect
 from isthmus.results import EffectComparison, EffectEstimate, PossibleEffect
 from isthmus.statistics import Kind, Schema, Variable
 
@@ -100,6 +100,54 @@ def test_intervals_cover(kind: str) -> None:
         inside += abs(value - truth) < 1.968 * error
     least, most = (binom.ppf(share, trials, 0.95) for share in (0.0005, 0.9995))
     assert least <= inside <= most
+
+
+def sparse(seed: int) -> tuple[Schema, Any, float]:
+    """Return rows of random tables with rare combinations of two variables, and the true effect."""
+    rng = np.random.default_rng(seed)
+    shares, chance = rng.dirichlet(np.full(8, 0.4)), rng.uniform(0.1, 0.9, 8)
+    risk = rng.uniform(0.1, 0.9, (8, 2))
+    cell = rng.choice(8, 300, p=shares)
+    x = (rng.random(300) < chance[cell]).astype(int)
+    y = rng.random(300) < risk[cell, x]
+    columns = ("x", 2), ("y", 2), ("v", 4), ("w", 2)
+    schema = Schema(tuple(Variable(v, Kind.DISCRETE, tuple(range(k))) for v, k in columns))
+    rows = np.column_stack([x, y, cell // 2, cell % 2]).astype(np.float64)
+    return schema, rows, float(shares @ (risk[:, 1] - risk[:, 0]))
+
+
+def test_rare_combinations_have_a_prior() -> None:
+    schema, rows, _ = sparse(0)
+    value, error, _, _, averages, _ = standardised_effect(schema, rows, (0, 1), 1)
+    assert averages is not None
+    x, y, given = rows[:, 0], rows[:, 1], rows[:, 2:]
+    data = _Variables(x.astype(np.intp), 2, y, given, (4, 2))
+    cells, place = np.unique(given, axis=0, return_inverse=True)
+    place = place.ravel()
+    counts = [np.bincount(place[x == a], minlength=len(cells)) for a in (0, 1)]
+    assert min(map(min, counts)) < 5  # otherwise this tests something else
+    rng, drawn = np.random.default_rng(1), []
+    weights = rng.dirichlet(np.bincount(place), 4000)
+    for a in (0, 1):
+        prior = _shares(y.astype(np.intp), 2, data, x == a)[:, 1]
+        prior = np.array([prior[place == k][0] for k in range(len(cells))])
+        events = np.bincount(place[x == a], y[x == a], len(cells))
+        alpha = events + prior
+        risks = rng.beta(alpha, counts[a] + 1.0 - alpha, (4000, len(cells)))
+        drawn.append((weights * risks).sum(axis=1))
+        assert averages[a] == pytest.approx(drawn[-1].mean(), abs=0.005)
+    spread = (drawn[1] - drawn[0]).std()
+    assert 0.97 * spread < error < 1.4 * spread  # with the doubt about the prior means
+    assert value == pytest.approx(averages[1] - averages[0])
+
+
+def test_intervals_cover_with_rare_combinations() -> None:
+    trials, inside = 80, 0
+    for seed in range(trials):
+        schema, rows, truth = sparse(seed)
+        value, error, degrees, *_ = standardised_effect(schema, rows, (0, 1), 1)
+        inside += abs(value - truth) < t.ppf(0.975, degrees) * error
+    assert inside >= binom.ppf(0.001, trials, 0.93)
 
 
 def test_an_effect_that_is_not_identified_leads_with_it() -> None:

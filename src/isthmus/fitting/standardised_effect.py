@@ -25,6 +25,8 @@ of its own; with fewer, regressions without interactions are used
 (`benchmarks/results/effects-discrete.md`)."""
 _PER_SLOPE = 4
 """Rows per coefficient that a level needs for a regression of its own."""
+_PRIOR = 1.0
+"""Weight of the prior of a probability, in rows, as in `Solution.fit`."""
 _CLOSEST = 0.01
 """Smallest probability of a level of the cause: rows with less would count a hundredfold."""
 
@@ -81,8 +83,10 @@ def standardised_effect(
                 f"Only {counted(number, 'row')} have {cause} = {schema[cause].levels[code]!r}; at "
                 f"least {needed} are needed to adjust the effect on {effect!r} for {given}."
             )
-    place = _strata(data, change)
-    if place is None:
+    place = _strata(data)
+    if _fewest(data, change, place) < _FEWEST:
+        if outcome is not None and 0 not in data.sizes:
+            return _smoothed(data, change, place)
         return _regressed(data, change, binary=outcome is not None)
     if 0 not in data.sizes:
         return _stratified(data, change, place, binary=outcome is not None)
@@ -93,17 +97,18 @@ def standardised_effect(
     return _regressed(data, change, binary=outcome is not None)
 
 
-def _strata(data: _Variables, change: tuple[int, int]) -> NDArray[np.intp] | None:
-    """Return the combination of discrete variables of each row, if all have enough rows."""
+def _strata(data: _Variables) -> NDArray[np.intp]:
+    """Return the combination of discrete variables of each row."""
     place = np.zeros(len(data.cause), np.intp)
     for j in (j for j, size in enumerate(data.sizes) if size):
         place = place * data.sizes[j] + data.given[:, j].astype(np.intp)
-    _, place = np.unique(place, return_inverse=True)
-    place = place.ravel()
-    for code in change:
-        if np.bincount(place[data.cause == code], minlength=place.max() + 1).min() < _FEWEST:
-            return None
-    return place
+    return np.unique(place, return_inverse=True)[1].ravel()
+
+
+def _fewest(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]) -> int:
+    """Return the smallest number of rows of a combination with one of the levels of the cause."""
+    cells = int(place.max()) + 1
+    return min(int(np.bincount(place[data.cause == c], minlength=cells).min()) for c in change)
 
 
 def _stratified(
@@ -137,6 +142,42 @@ def _stratified(
     # Welch and Satterthwaite: few degrees of freedom if the error comes from few rows.
     terms = float((within**2 / np.array(degrees)).sum()) + between**2 / max(n - 1, 1)
     freedom = spread**2 / terms if terms > 0.0 else float(n - 2 * cells)
+    averages = (float(share @ means[0]), float(share @ means[1]))
+    return value, float(np.sqrt(spread)), freedom, True, averages, np.nan
+
+
+def _smoothed(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]) -> Estimate:
+    """Average posterior means of probabilities within combinations, some of which have few rows.
+
+    The prior of a probability is worth `_PRIOR` rows and has the mean of a logistic regression
+    without interactions, whose own uncertainty is added: combinations without rows are as uncertain
+    as their prior.
+    """
+    n, cells = len(place), int(place.max()) + 1
+    share = np.bincount(place, minlength=cells) / n
+    first = np.unique(place, return_index=True)[1]
+    design = np.column_stack([np.ones(cells), _dummies(data.given[first], data.sizes)])
+    means, parts = [], []  # parts: variances and their degrees of freedom
+    for code in change:
+        rows = data.cause == code
+        count = np.bincount(place[rows], minlength=cells)
+        total = np.bincount(place[rows], data.effect[rows], cells)
+        prior = _shares(data.effect.astype(np.intp), 2, data, rows)[first, 1]
+        mean = (total + _PRIOR * prior) / (count + _PRIOR)
+        means.append(mean)
+        smooth = (total + 1.0) / (count + 2.0)  # as in `_stratified`
+        within = share**2 * smooth * (1.0 - smooth) / (count + _PRIOR + 1.0)
+        parts.append((within, count + _PRIOR))
+        information = (design * (count * prior * (1.0 - prior))[:, None]).T @ design
+        information += 0.25 * np.eye(design.shape[1])  # of one row per coefficient
+        weight = design.T @ (share * _PRIOR / (count + _PRIOR) * prior * (1.0 - prior))
+        doubt = np.array([weight @ np.linalg.solve(information, weight)])
+        parts.append((doubt, np.array([max(float(rows.sum() - len(weight)), 1.0)])))
+    difference = means[1] - means[0]
+    value = float(share @ difference)
+    parts.append((np.array([share @ (difference - value) ** 2 / n]), np.array([n - 1.0])))
+    spread = sum(float(variance.sum()) for variance, _ in parts)
+    freedom = spread**2 / sum(float((v**2 / degrees).sum()) for v, degrees in parts)
     averages = (float(share @ means[0]), float(share @ means[1]))
     return value, float(np.sqrt(spread)), freedom, True, averages, np.nan
 
