@@ -53,9 +53,11 @@ def columns_of(data: Any) -> tuple[Any, Callable[[NDArray[Any], tuple[Any, ...]]
         Turns an array and its names into a series of the same library, or into a table if the array
         has two dimensions, with the index of the rows if there is one.
     """
+    if isinstance(data, Mapping):
+        return data, lambda values, _: values
     import narwhals as nw
 
-    frame = None if isinstance(data, Mapping) else nw.from_native(data, pass_through=True)
+    frame = nw.from_native(data, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return data, lambda values, _: values
     library, index = nw.get_native_namespace(frame), nw.maybe_get_index(frame)
