@@ -63,7 +63,7 @@
     if (radius) radius.hidden = state.mode !== "near" || state.view !== "network";
     const drawing = $("#drawing");
     if (drawing) drawing.style.visibility = state.view === "network" ? "" : "hidden";
-    $("#legend").hidden = state.view === "whatif";
+    for (const part of all("#legend, #least-label")) part.hidden = state.view === "whatif"; // they are about edges
     fill();
   }
   Report.listen(mark);
