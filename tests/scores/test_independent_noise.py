@@ -16,7 +16,7 @@ from isthmus.types import Floats
 
 def bound(table: Mapping[str, Floats], test: ist.IndependentNoise | None = None) -> NoiseTest:
     test = ist.IndependentNoise() if test is None else test
-    return test.bind(ist.summarise(ist.WithFeatures(table, test.basis)))
+    return test.bind(ist.WithFeatures(table, test.basis).moments())
 
 
 def from_rows(x: Floats, y: Floats) -> float:
@@ -108,6 +108,6 @@ def test_values_beyond_the_radius_are_not_tested() -> None:
 def test_moments_without_powers_are_refused() -> None:
     table = {"x": np.arange(9.0), "y": np.arange(9.0) ** 2}
     with pytest.raises(MismatchError, match="third degree"):
-        ist.IndependentNoise().bind(ist.summarise(table))
+        ist.IndependentNoise().bind(ist.Frame(table).moments())
     with pytest.raises(MismatchError, match="third degree"):
         bound(table, ist.IndependentNoise(basis=ist.Chebyshev(2)))

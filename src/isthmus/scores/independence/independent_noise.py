@@ -102,7 +102,8 @@ class _FourthMoments(NoiseTest):
         curves = np.concatenate([values + 1, values + 2])
         covariance = self._covariance
         inner = covariance[np.ix_(values, values)]
-        weights = np.linalg.lstsq(inner, covariance[np.ix_(values, [own, *curves])])[0]
+        others = np.concatenate([[own], curves])
+        weights: Floats = np.linalg.lstsq(inner, covariance[np.ix_(values, others)])[0]
         slopes, projected = weights[:, 0], weights[:, 1:]
         variance = float(covariance[own, own] - slopes @ covariance[values, own])
         if variance <= _SINGULAR:
