@@ -69,9 +69,12 @@ def test_hidden_common_cause_is_noted() -> None:
     assert any("Neither direction of 1 edge" in note for note in solution.notes)
 
 
-def test_knowledge_has_precedence() -> None:
+def test_knowledge_has_precedence_and_what_does_not_fit_is_noted() -> None:
     known = ist.Knowledge(required=[("c", "b")])
-    solution = ist.learn(table(simulate.Uniform()), search=ist.LiNGAM(), knowledge=known)
+    data = table(simulate.Uniform())
+    assert not any("not independent" in n for n in ist.learn(data, search=ist.LiNGAM()).notes)
+    solution = ist.learn(data, search=ist.LiNGAM(), knowledge=known)
+    assert any("The noise of ['a', 'b'] is not" in note for note in solution.notes)
     assert ("c", "b") in solution.directions.fixed
     assert known.allows(solution.dag)
 

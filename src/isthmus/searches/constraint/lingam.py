@@ -37,7 +37,9 @@ class LiNGAM(Search[NoiseTest]):
     sets that contain the edge are rejected. An edge is oriented if exactly one of its directions is
     excluded, and stays open otherwise: if noise is near to normal, neither is. A direction that the
     tests tell is wrong only if a correct set was rejected, with a probability of about ``alpha``,
-    provided that the class is correct and no common cause is missing.
+    provided that the class is correct and no common cause is missing. Finally, the parents of every
+    variable are tested, at ``alpha`` divided by the number of variables, and a note names those
+    that do not fit.
 
     ``solution.directions`` says what is determined, ``solution.details.p_values`` has the p-values
     of both directions of every edge that the class leaves open.
@@ -94,18 +96,30 @@ class _LiNGAMRun(Run[SearchResult]):
         self._oriented: list[tuple[int, int]] = []
         self._known: dict[tuple[int, int], float] = {}
         self._directions: dict[tuple[int, int], float] = {}
+        self._rejected: list[str] = []
         self._work = self._iterate()
 
     def _iterate(self) -> Work[None]:
         while not self._dag.step():
             yield
         self._graph = _class_of(self._dag.best().parents, self._knowledge)
-        open_edges = list(self._graph.undirected())
+        yield from self._orientation(self._graph)
+        level = self._alpha / len(self._test.nodes)
+        for node, (own, around) in enumerate(
+            zip(self._graph.parents, self._graph.neighbours, strict=True)
+        ):
+            if own and not around and self._p_value(node, own) < level:
+                self._rejected.append(self._test.nodes[node])
+            yield
+
+    def _orientation(self, graph: Mixed) -> Work[None]:
+        """Orient edges until the tests tell no more."""
+        open_edges = list(graph.undirected())
         while open_edges:
             excluded = {}
             possible: dict[tuple[int, int], float] = {}
             for node in sorted({end for edge in open_edges for end in edge}):
-                possible |= self._possible(self._graph, node)
+                possible |= self._possible(graph, node)
                 yield
             self._directions |= possible
             for a, b in open_edges:
@@ -114,8 +128,8 @@ class _LiNGAMRun(Run[SearchResult]):
                     excluded[a, b] = min(forward, backward), backward < forward
             if not excluded:
                 return
-            self._orient(self._graph, sorted((p, *e, is_ab) for e, (p, is_ab) in excluded.items()))
-            open_edges = list(self._graph.undirected())
+            self._orient(graph, sorted((p, *e, is_ab) for e, (p, is_ab) in excluded.items()))
+            open_edges = list(graph.undirected())
 
     def _orient(self, graph: Mixed, edges: Iterable[tuple[float, int, int, bool]]) -> None:
         """Orient edges, those of the smallest p-values first, and what follows by Meek's rules."""
@@ -167,7 +181,7 @@ class _LiNGAMRun(Run[SearchResult]):
             parents=tuple(tuple(bits(own)) for own in parents),
             details=NoiseDetails(named),
             identified=tuple(self._oriented),
-            notes=(*best.notes, *self._contradictions(self._graph)),
+            notes=(*best.notes, *self._contradictions(self._graph), *self._misfits()),
         )
 
     def _contradictions(self, graph: Mixed) -> tuple[str, ...]:
@@ -186,6 +200,17 @@ class _LiNGAMRun(Run[SearchResult]):
             f"Neither direction of {counted(len(edges), 'edge')} fits a linear model with "
             f"independent noise, so they are left open: {shown}. A common cause may be missing "
             "(BossFCI allows for that), or effects may be nonlinear."
+        )
+        return (note,)
+
+    def _misfits(self) -> tuple[str, ...]:
+        """Return a note on variables whose parents are determined, and do not fit."""
+        if not self._rejected:
+            return ()
+        note = (
+            f"The noise of {self._rejected[:5]} is not independent of their parents "
+            f"({counted(len(self._rejected), 'variable')}): edges or directions around them may be "
+            "wrong, a common cause may be missing, or effects may be nonlinear."
         )
         return (note,)
 
