@@ -22,7 +22,7 @@ from isthmus.scores.criteria import BIC
 from isthmus.scores.criterion import Criterion
 from isthmus.statistics import Counts, Kind
 from isthmus.statistics.requested import RequestedCounts
-from isthmus.types import Floats
+from isthmus.types import Bools, Floats
 
 
 @final
@@ -106,6 +106,7 @@ class TableTest(IndependenceTest):
         self._likelihood = likelihood
         self._score = score
         self._varying: dict[tuple[int, ...], Floats] = {}
+        self._occurs: dict[tuple[int, ...], Bools] = {}  # non-empty cells of tables
 
     def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
         from scipy.special import chdtrc
@@ -123,13 +124,15 @@ class TableTest(IndependenceTest):
         """Return the degrees of freedom of a variable in each stratum: its levels there but one."""
         key = (y, *given)
         if key not in self._varying:
-            try:
-                table = self._counts.table([*(self.nodes[v] for v in given), self.nodes[y]])
-            except UnplannedError:  # not counted yet
-                sizes = self._counts.schema.cardinalities
-                strata = int(np.prod([sizes[v] for v in given], dtype=np.int64))
-                return np.full(strata, float(sizes[y] - 1))
-            levels = (table.reshape(-1, table.shape[-1]) > 0).sum(axis=1)
+            family = tuple(sorted(key))
+            if family not in self._occurs:
+                try:
+                    self._occurs[family] = self._counts.table([self.nodes[v] for v in family]) > 0
+                except UnplannedError:  # not counted yet
+                    sizes = self._counts.schema.cardinalities
+                    strata = int(np.prod([sizes[v] for v in given], dtype=np.int64))
+                    return np.full(strata, float(sizes[y] - 1))
+            levels = self._occurs[family].sum(axis=family.index(y)).ravel()
             self._varying[key] = np.maximum(levels - 1, 0).astype(np.float64)
         return self._varying[key]
 
