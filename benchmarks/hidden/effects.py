@@ -56,7 +56,7 @@ def classes(size):
                 continue
             groups[key].append(parents)
             directed = [pair for pair, mark in zip(skeleton, marks, strict=True) if mark != 2]
-            for number in {1, 2, len(directed)}:
+            for number in {1, 2, len(directed)} - {0}:
                 for chosen in combinations(directed, number):
                     more = with_more_hidden(parents, chosen)
                     if signature(more, size) == key:
