@@ -35,6 +35,8 @@ from tests.graphs.classes_with_hidden_causes import (
     signature,
 )
 
+MODELS = 800
+
 
 def with_more_hidden(parents, pairs):
     more = list(parents)
@@ -100,7 +102,7 @@ def learned(dag, hidden, rng):
 
 def linear(tiers):
     counts = Counter()
-    for seed in range(800):
+    for seed in range(MODELS):
         rng = np.random.default_rng(seed)
         size = int(rng.integers(6, 10))
         dag = simulate.erdos_renyi(size, int(rng.integers(size, 2 * size)), seed=seed)
@@ -140,7 +142,7 @@ def main():
         print(f"| {text} | {' | '.join(f'{counts[name]:,}' for name in names)} |", flush=True)
     for tiers in (False, True):
         counts = linear(tiers)
-        text = f"800 random linear models{', two tiers known' if tiers else ''}"
+        text = f"{MODELS} random linear models{', two tiers known' if tiers else ''}"
         print(f"| {text} | {' | '.join(f'{counts[name]:,}' for name in names)} |", flush=True)
 
 
