@@ -87,14 +87,14 @@ def main() -> None:
     print("messages are of both parties together. Made by `benchmarks/vertical/run.py` and")
     print("`benchmarks/vertical/table.py`.\n")
     print("## Cost\n")
-    print(rows(of["cost"], (*COST, *WORK)))
+    print(rows(of["cost"], (*COST, *WORK[:-1])))
     names = {r["name"] for r in records}
     print(
         "\nGigabytes are the largest memory of one party. Each run starts new engines, as a study"
     )
     print("does; imports and the comparison of identifiers are not counted. The work is that of")
-    print("`isthmus.joint.shares.cost.Work`: rounds are computed, not measured. Fitted to the runs")
-    print("without delay, for the estimate of `isthmus party dry-run`:\n")
+    print("`isthmus.joint.shares.cost.Work`. Fitted to the runs without delay,")
+    print("for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
     slow = [r for r in of["cost"] if "Mbit/s" in r["name"]]
     if slow:
