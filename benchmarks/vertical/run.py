@@ -61,12 +61,6 @@ def cost(reports: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def setup_job(folder: Path) -> dict[str, Any]:
-    """Private K2 of 20 variables: keys and all oblivious transfers that later jobs extend."""
-    data, levels = simulated(1_000, 20)
-    return search_job("setup", data, levels, list(range(20)), PARENTS, folder)
-
-
 def owners_of(levels: list[int]) -> list[int]:
     return [i % 2 for i in range(len(levels))]
 
@@ -180,14 +174,12 @@ def compare(cases: Iterator[tuple[str, Any, list[int], list[int], int]], kind: s
     if not todo:
         return
     with tempfile.TemporaryDirectory() as folder:
-        jobs = [setup_job(Path(folder))]
-        jobs += [search_job(*case, Path(folder)) for case in todo]
-        for case, reports in zip([None, *todo], run_jobs(jobs), strict=True):
-            if case is not None:
-                name, data, levels, order, limit = case
-                found = verdict(data, levels, order, limit, reports)
-                size = {"rows": len(data), "variables": len(levels), "parents": limit}
-                keep({"name": name, "kind": kind, **size, **found, **cost(reports)})
+        jobs = [search_job(*case, Path(folder)) for case in todo]
+        for case, reports in zip(todo, run_jobs(jobs), strict=True):
+            name, data, levels, order, limit = case
+            found = verdict(data, levels, order, limit, reports)
+            size = {"rows": len(data), "variables": len(levels), "parents": limit}
+            keep({"name": name, "kind": kind, **size, **found, **cost(reports)})
 
 
 def compare_best_sets(problems: Iterator[best_sets.Problem], task: str) -> None:
