@@ -228,7 +228,28 @@ def test_rows_are_dropped_by_every_source(constructor: Constructor) -> None:
         source.moments().covariance(), ist.Frame(kept).moments().covariance()
     )
     assert isinstance(source, (ist.Frame, ist.Lazy))
-    assert source.reading().notes == ("40 of 80 rows (50.0%) lack a value and were dropped.",)
+    (note,) = source.reading().notes
+    assert note.startswith("40 of 80 rows (50.0%) lack a value and were dropped, ")
+
+
+@pytest.mark.parametrize(
+    ("missing", "assumed"),
+    [
+        (ist.DropRows(), "missing completely at random."),
+        (ist.AvailableCases(), "missing completely at random."),
+        (ist.ExpectationMaximisation(), "right if values are missing at random."),
+        (ist.StructuralEM(), "right if values are missing at random."),
+    ],
+)
+def test_notes_state_what_a_strategy_assumes(missing: Any, assumed: str) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=60)
+    y = np.where(rng.random(60) < 0.2, np.nan, x + rng.normal(size=60))
+    table: dict[str, Any] = {"x": x, "y": y}
+    if isinstance(missing, ist.StructuralEM):
+        levels = np.where(np.isnan(y), None, np.where(np.nan_to_num(y) > 0, "up", "down"))
+        table = {"x": np.where(x > 0, "up", "down"), "y": levels}
+    assert any(note.endswith(assumed) for note in ist.learn(table, missing=missing).notes)
 
 
 def made_by(constructor: Constructor, data: Table) -> Any:

@@ -254,7 +254,9 @@ def test_a_copy_without_the_libraries_says_what_to_do(
     checkout = tmp_path / "checkout" / "src" / "isthmus" / "report"
     shutil.copytree(Path(ist.__file__).parent / "report", checkout)
     monkeypatch.setattr("isthmus.report.rendering._HERE", checkout)
-    with pytest.warns(ist.errors.IsthmusWarning, match="force-reinstall isthmus"):
+    with pytest.warns(
+        ist.errors.IsthmusWarning, match=r"installation from git .* then `pip install \.`"
+    ):
         solution.report(tmp_path / "r.html")
     (tmp_path / "checkout" / "build_assets.sh").touch()
     with pytest.warns(

@@ -135,7 +135,9 @@ def _remedy() -> str:
             "the report again."
         )
     return (
-        "Wheels have them: run `pip install --force-reinstall isthmus` and write the report again."
+        "An installation from git or from source lacks them. Clone the repository, run `sh "
+        "build_assets.sh` there, which needs npm, and then `pip install .`; or install a wheel, "
+        "which has them: `pip install --force-reinstall --only-binary isthmus isthmus`."
     )
 
 

@@ -6,6 +6,7 @@ import datetime as dt
 import decimal
 import fractions
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
@@ -31,7 +32,12 @@ from isthmus.sources.tables.kinds import (
     cell_type_of_array,
     refused_type,
 )
-from isthmus.sources.tables.written_numbers import Writing, are_digits, looks_written
+from isthmus.sources.tables.written_numbers import (
+    Writing,
+    are_digits,
+    looks_written,
+    not_numbers,
+)
 from isthmus.statistics import Level
 from isthmus.statistics.schema import MAX_LEVELS, plain_level, sort_levels
 
@@ -131,10 +137,24 @@ class TableColumn:
             if not self.is_text or distinct < NUMBERS or hardly_repeat:
                 return known
             written, examples = looks_written(sorted(texts))
-            return replace(known, written=written, examples=examples)
+            known = replace(known, written=written, examples=examples)
+            return known if written != "numbers" else self._with_odd_cells(known, present, rows)
         if self.cells in (CellType.INTEGER, CellType.FLOAT):
             return _with_numbers(known, present, is_all=rows is None)
         return known
+
+    def _with_odd_cells(self, known: Profile, present: Values, rows: int | None) -> Profile:
+        """Add the cells that prevent text from being read as numbers, if most cells are numbers."""
+        cells: list[Any] = present.tolist()
+        if self.labels is not None:
+            cells = [self.labels[code] for code in cells]
+        times = Counter(str(cell) for cell in cells)
+        odd = not_numbers(times)
+        if 2 * len(odd) >= len(times):
+            return known
+        odd.sort(key=lambda text: (-times[text], text))
+        count = sum(times[text] for text in odd) if rows is None else 0
+        return replace(known, odd=tuple(odd), odd_cells=count)
 
     def _words_among_numbers(self, present: Values) -> tuple[str, ...]:
         """The different texts among cells most of which are floats; none for other columns."""

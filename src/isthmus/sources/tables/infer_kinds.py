@@ -15,7 +15,7 @@ from isthmus.errors import SchemaError
 from isthmus.models.column_maps import SINCE
 from isthmus.results.reading import FEW_VALUES, NO_VALUES, ORDERED, ColumnReading, ReadAs, Reading
 from isthmus.sources.tables.kinds import CellType, TimeUnit, refused_type
-from isthmus.sources.tables.written_numbers import is_unclear, is_year_first
+from isthmus.sources.tables.written_numbers import is_bound, is_unclear, is_year_first
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.schema import MAX_LEVELS
 
@@ -87,6 +87,10 @@ class Profile:
         Whether text can be read as dates on request, as in a table in memory.
     strangers
         Texts among cells that are numbers.
+    odd
+        Texts that are not numbers, in a column of text most of which are, the most frequent first.
+    odd_cells
+        Number of cells with such a text; 0 if they were not counted.
     """
 
     cells: CellType
@@ -102,6 +106,8 @@ class Profile:
     examples: tuple[str, ...] = ()
     convertible: bool = True
     strangers: tuple[str, ...] = ()
+    odd: tuple[str, ...] = ()
+    odd_cells: int = 0
 
     @property
     def are_codes(self) -> bool:
@@ -222,6 +228,11 @@ def _decide_category(
         like, *unlike = profile.examples
         but = f" but not {unlike[0]!r}" if unlike else ""
         shown = f"text that looks like {profile.written}, such as {like!r}{but}"
+        if profile.odd:
+            some = f"{profile.odd_cells:,} of {rows:,}" if profile.odd_cells else "some"
+            are = "is not a number" if profile.odd_cells == 1 else "are not numbers"
+            shown = f"text that looks like numbers, but {some} cells {are}, such as"
+            shown = f"{shown} {profile.odd[0]!r}"
     if keep or teachable(levels, rows):
         plural = "level" if levels == 1 else "levels"
         reason = f"{profile.cells.value}, {levels:,} {plural}"
@@ -254,6 +265,15 @@ def _conversion(name: str, profile: Profile) -> str:
     if profile.strangers:
         words = ", ".join(map(repr, profile.strangers[:5]))
         return f"If {words} in column {name!r} mean missing values, replace them by NaN."
+    if profile.odd:
+        limit = next((text for text in profile.odd if is_bound(text)), None)
+        means = (
+            ""
+            if limit is None
+            else f" For a limit of detection such as {limit!r}, half of the limit is usual; it is "
+            "an assumption."
+        )
+        return f"Replace these cells of column {name!r} by numbers or NaN.{means}"
     if not profile.convertible:
         return (
             f"An engine does not convert text: cast column {name!r} to {profile.written} first if "

@@ -26,12 +26,17 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 LEFT_TO_SCORES: dict[type[Missing], str] = {
-    AvailableCases: "each family is scored on the rows that are complete for it",
-    StructuralEM: "rows were completed by their distribution given the observed values",
+    AvailableCases: "each family is scored on the rows that are complete for it, which is right if "
+    "values are missing completely at random",
+    StructuralEM: "rows were completed by their distribution given the observed values, which is "
+    "right if values are missing at random",
 }
 """Strategies for discrete columns that leave missing values to the score, and what they do."""
 
-IN_PAIRS = "each correlation is computed from the rows that have both values"
+IN_PAIRS = (
+    "each correlation is computed from the rows that have both values, which is right if values "
+    "are missing completely at random"
+)
 """What `AvailableCases` does for tables with continuous columns."""
 
 Read: TypeAlias = tuple[TableColumn, ColumnReading]
@@ -120,7 +125,8 @@ def _remarks(before: int, after: int) -> tuple[str, ...]:
     lost = before - after
     if not lost:
         return ()
-    return (f"{lost:,} of {before:,} rows ({lost / before:.1%}) lack a value and were dropped.",)
+    note = f"{lost:,} of {before:,} rows ({lost / before:.1%}) lack a value and were dropped"
+    return (f"{note}, which is right if values are missing completely at random.",)
 
 
 def require_discrete(names: Sequence[str], missing: Missing) -> None:
@@ -142,4 +148,7 @@ def refuse_all_discrete(missing: Missing) -> MissingValuesError:
 
 def moments_are_estimated(lost: int, cells: int) -> str:
     """Return a note that moments are estimated, with the number of missing values."""
-    return f"{lost:,} of {cells:,} values are missing; the moments are estimated from the others."
+    return (
+        f"{lost:,} of {cells:,} values are missing; the moments are estimated from the others, "
+        "which is right if values are missing at random."
+    )

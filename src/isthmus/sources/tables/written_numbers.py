@@ -225,6 +225,16 @@ def _is_number(text: str) -> bool:
     return all(any(p.fullmatch(_bare(part)[0]) for p, _, _ in _STYLES) for part in parts)
 
 
+def is_bound(text: str) -> bool:
+    """Whether a text is a bound of a number, such as ``<0.1``."""
+    return text.strip()[:1] in "<>≤≥" and _PIECES.fullmatch(text.strip()) is not None
+
+
+def not_numbers(texts: Iterable[str]) -> list[str]:
+    """Return the texts that are not written as one number."""
+    return [t for t in texts if not any(p.fullmatch(_bare(t)[0]) for p, _, _ in _STYLES)]
+
+
 def _is_date(text: str) -> bool:
     return _DATE.fullmatch(text.strip()) is not None
 
