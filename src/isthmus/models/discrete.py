@@ -33,6 +33,7 @@ from isthmus.models.discrete_queries import (
     mutilated,
     predict_probabilities,
     split_evidence,
+    unseen_nodes,
 )
 from isthmus.models.distributions import Explanation, Probabilities
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
@@ -273,7 +274,10 @@ class DiscreteNetwork:
         if not answers:
             return ProbabilityRange(levels, (), reason_for_range(forced, 0))
         if np.ptp(answers, axis=0).max(initial=0.0) <= _SAME:
-            return Probabilities(levels, answers[0])
+            seen_codes = {self.dag.nodes[i]: code for i, code in known[0].items()}
+            rows = {v: (self.dag.parents(v), own.sum(axis=-1)) for v, own in self._counted()}
+            unseen = unseen_nodes(self.dag, rows, asked, seen_codes, changed)
+            return Probabilities(levels, answers[0], unseen=unseen)
         each = tuple(Probabilities(levels, values) for values in answers)
         return ProbabilityRange(levels, each, reason_for_range(forced, len(each)))
 
@@ -310,6 +314,9 @@ class DiscreteNetwork:
         values = {v: self.levels[v][codes[self.dag.index(v)]] for v in asked}
         return Explanation(values, logarithm)
 
+    def _counted(self) -> Iterable[tuple[str, NDArray[np.int64]]]:
+        return () if self.counts is None else self.counts.items()
+
     def _after(self, dag: DAG, do: Mapping[str, int]) -> Elimination:
         """Return the network of an equivalent graph after nodes are set to levels."""
         if not do:
@@ -336,8 +343,9 @@ class DiscreteNetwork:
     def predict_probabilities(self, data: Any, target: str) -> Any:
         """Return the distribution of a node for each row, given the available columns.
 
-        The sampling error of fitted parameters is not included. `unseen` lists the combinations of
-        levels without any rows.
+        The sampling error of fitted parameters is not included. For combinations of levels of
+        the parents that no row of the data has, which `unseen` lists, the answer comes from the
+        prior; an answer of `query` says so.
 
         Parameters
         ----------

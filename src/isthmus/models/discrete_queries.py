@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import SchemaError
 from isthmus.graphs import DAG
@@ -48,6 +48,40 @@ def split_evidence(
         else:
             codes[dag.index(name)] = code_of(name, levels[name], value)
     return codes, likelihoods
+
+
+def unseen_nodes(
+    dag: DAG,
+    rows: Mapping[str, tuple[tuple[str, ...], NDArray[Any]]],
+    targets: Collection[str],
+    evidence: Mapping[str, Any],
+    do: Mapping[str, Any],
+) -> tuple[str, ...]:
+    """Return the nodes in an answer whose distribution comes from the prior alone.
+
+    Parameters
+    ----------
+    dag
+        The graph.
+    rows
+        For nodes with counts, their discrete parents and the number of rows with each combination.
+    targets
+        The nodes that are asked for.
+    evidence, do
+        Codes of nodes that are seen, or set from outside.
+    """
+    known = {**evidence, **do}
+    waiting = [v for v in targets if v not in known]
+    found: dict[str, bool] = {}
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            continue
+        parents, counts = rows.get(node, ((), np.ones(())))
+        place = tuple(int(known[p]) if p in known else slice(None) for p in parents)
+        found[node] = any(p in known for p in parents) and not counts[place].any()
+        waiting += [p for p in dag.parents(node) if p not in known]
+    return tuple(v for v in dag.nodes if found.get(v, False))
 
 
 def predict_probabilities(

@@ -21,6 +21,9 @@ _FAR = 40.0
 """Standard deviations from the mean beyond which a normal distribution has no mass."""
 _HALVINGS = 80
 """Number of bisections for a quantile of a mixture."""
+_FROM_PRIOR = (
+    "No row of the data has this combination of the parents of {}: the answer comes from the prior."
+)
 _SIMULATED = (
     "More draws reduce the simulation error. The sampling error of the fitted parameters is not "
     "included."
@@ -43,11 +46,15 @@ class Probabilities:
     squares
         If the answer was simulated, the sum of the squared weights of the draws in each cell,
         from which `error` is computed. None if the answer is exact.
+    unseen
+        Variables whose distribution comes from the prior, because no row of the data has what was
+        observed of their parents.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
     values: Floats
     squares: Floats | None = None
+    unseen: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +105,8 @@ class Probabilities:
             row = ", ".join(str(own[i]) for own, i in known)
             unsure = "" if error is None else f" (simulation error {error[place]:.2g})"
             lines.append(f"{row}: {self.values[place]:.4f}{unsure}")
-        return "\n".join(lines if error is None else [*lines, _SIMULATED])
+        lines += [] if error is None else [_SIMULATED]
+        return "\n".join([*lines, *map(_FROM_PRIOR.format, self.unseen)])
 
 
 @final
@@ -208,6 +216,8 @@ class NormalMixture:
         mixture is exact.
     maps
         Units of dates and durations.
+    unseen
+        As in `Probabilities`.
     """
 
     names: tuple[str, ...]
@@ -216,6 +226,7 @@ class NormalMixture:
     covariances: Floats
     simulated: bool = False
     maps: NetworkMaps = field(default_factory=dict)
+    unseen: tuple[str, ...] = ()
 
     @property
     def mean(self) -> Floats:
@@ -252,7 +263,8 @@ class NormalMixture:
         ):
             unsure = "" if error is None else f" (simulation error of the mean {error[i]:.2g})"
             lines.append(f"{_with_spread(self.maps, name, mean, spread)}{unsure}")
-        return "\n".join(lines if error is None else [*lines, _SIMULATED])
+        lines += [] if error is None else [_SIMULATED]
+        return "\n".join([*lines, *map(_FROM_PRIOR.format, self.unseen)])
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -344,7 +356,9 @@ class Nonparanormal:
                 f"{name}: median {shown(self.maps, name, middle)}{unsure}, 95% between {low} and "
                 f"{high}"
             )
-        return "\n".join(lines if error is None else [*lines, _SIMULATED])
+        lines += [] if error is None else [_SIMULATED]
+        unseen = self.scores.unseen if isinstance(self.scores, NormalMixture) else ()
+        return "\n".join([*lines, *map(_FROM_PRIOR.format, unseen)])
 
 
 def in_units(

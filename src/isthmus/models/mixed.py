@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, final, overload
 
@@ -34,8 +34,8 @@ from isthmus.models.columns import (
     number_of_rows,
     refuse_strangers,
 )
-from isthmus.models.conditionals import Conditional, ConditionalGaussian
-from isthmus.models.discrete_queries import code_of
+from isthmus.models.conditionals import Conditional, ConditionalGaussian, ProbabilityTable
+from isthmus.models.discrete_queries import code_of, unseen_nodes
 from isthmus.models.distributions import (
     Explanation,
     Nonparanormal,
@@ -234,7 +234,20 @@ class MixedNetwork:
         answer = question.exact()
         if answer is None:
             answer = question.simulated(simulations, seed)
+        answer = replace(
+            answer, unseen=unseen_nodes(self.dag, self._rows(), asked, values, settings)
+        )
         return answer if isinstance(answer, Probabilities) else in_units(answer, self.maps)
+
+    def _rows(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
+        """Return the discrete parents of nodes, and the number of rows of each combination."""
+        rows = {}
+        for name, own in self.conditionals.items():
+            if isinstance(own, ProbabilityTable) and own.counts is not None:
+                rows[name] = own.given, own.counts.sum(axis=-1)
+            elif isinstance(own, ConditionalGaussian) and own.counts is not None:
+                rows[name] = own.discrete, own.counts
+        return rows
 
     def most_probable(
         self,
@@ -322,7 +335,9 @@ class MixedNetwork:
     ) -> Any:
         """Return the distribution of a discrete node for each row, given the available columns.
 
-        The sampling error of fitted parameters is not included.
+        The sampling error of fitted parameters is not included. For combinations of levels of
+        the parents that no row of the data has, the answer comes from the prior; an answer of
+        `query` says so.
 
         Parameters
         ----------
