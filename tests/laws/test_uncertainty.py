@@ -86,11 +86,18 @@ ESTIMATES: dict[str, dict[str, str]] = {
     },
     "GPNetwork": {"curve": "95% band", "predict": "noises", "query": "simulation error"},
     "Effect": {"at": "band", "means_at": "band"},
-    "Normal": {"deviation": NOT_INCLUDED},
+    "Normal": {"deviation": NOT_INCLUDED, "quantile": NOT_INCLUDED},
     "NormalMixture": {
         "mean": "error",
         "covariance": NOT_INCLUDED,
         "deviation": NOT_INCLUDED,
+        "quantile": NOT_INCLUDED,
+        "error": "Simulation error",
+    },
+    "Nonparanormal": {
+        "median": NOT_INCLUDED,
+        "quantile": NOT_INCLUDED,
+        "interval": NOT_INCLUDED,
         "error": "Simulation error",
     },
     "Probabilities": {
@@ -177,6 +184,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "log_densities",
         "reorder",
     },
+    "Nonparanormal": {"names"},
     "Probabilities": {"names"},
     "ProbabilityRange": {"names"},
 }

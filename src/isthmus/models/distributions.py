@@ -288,8 +288,8 @@ class Nonparanormal:
     """The distribution of continuous variables, some of which were learned as normal scores.
 
     Scores are a monotone function of the values of a column. A median and other quantiles can
-    therefore be given in the units of the columns; a mean and a standard deviation cannot. The
-    sampling error of fitted parameters is not included.
+    therefore be given in the units of the columns; a mean and a standard deviation cannot.
+    The sampling error of fitted parameters is not included.
 
     Attributes
     ----------
