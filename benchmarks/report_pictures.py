@@ -69,6 +69,7 @@ def pictures(browser: Any, path: Path) -> None:
     """Take pictures of all views of a report."""
     for screen, size in SCREENS.items():
         page = browser.new_page(viewport=size)
+        page.set_default_timeout(240_000)  # milliseconds; a busy machine takes its time
         page.goto(path.resolve().as_uri())
         page.wait_for_selector("#waiting", state="detached")
         for name in ("opened", "all", "groups", "whatif"):
