@@ -1,0 +1,166 @@
+"""Directions from non-Gaussian noise: errors and time, beside the package `lingam`.
+
+    python benchmarks/directions.py ours --nodes 10 30 100 --seeds 5
+    PYTHONPATH=src PEER/bin/python benchmarks/directions.py peer --nodes 10 30 --seeds 5
+    python benchmarks/directions.py calibration
+    python benchmarks/directions.py render
+
+Random DAGs with twice as many edges as nodes, weights between 0.5 and 2 of either sign, noise of
+variance 1, and 1,000 rows. ``ours`` writes tables and graphs to a folder, which ``peer`` reads in
+an environment with `lingam`. One core. Cases are kept in benchmarks/results/lingam.jsonl.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+FOLDER = Path("/tmp/lingam-cases")
+ROWS = 1000
+NOISE = {
+    "uniform": lambda rng, n: rng.uniform(-(3**0.5), 3**0.5, n),
+    "exponential": lambda rng, n: rng.exponential(size=n) - 1.0,
+    "laplace": lambda rng, n: rng.laplace(size=n) / 2**0.5,
+    "normal": lambda rng, n: rng.normal(size=n),
+}
+
+
+def make(kind, d, seed):
+    from isthmus import simulate
+
+    dag = simulate.erdos_renyi(d, 2 * d, seed=seed)
+    rng = np.random.default_rng((seed, d))
+    columns = {}
+    for node in dag.topological_order():
+        columns[node] = NOISE[kind](rng, ROWS)
+        for parent in dag.parents(node):
+            weight = rng.uniform(0.5, 2.0) * rng.choice([-1, 1])
+            columns[node] = columns[node] + weight * columns[parent]
+    return dag, {name: columns[name] for name in dag.nodes}
+
+
+def keep(method, kind, d, seed, truth, found, cpu):
+    """Keep a case; ``found[i, j] = 1`` without ``found[j, i]`` is an edge from i to j."""
+    both = (found | found.T) & (truth | truth.T)
+    row = {
+        "method": method,
+        "noise": kind,
+        "d": d,
+        "seed": seed,
+        "cpu": cpu,
+        "missing": int(np.triu((truth | truth.T) & ~(found | found.T)).sum()),
+        "extra": int(np.triu((found | found.T) & ~(truth | truth.T)).sum()),
+        "reversed": int((found & ~found.T & truth.T & both).sum()),
+        "open": int(np.triu(found & found.T & both).sum()),
+    }
+    with (RESULTS / "lingam.jsonl").open("a") as file:
+        file.write(json.dumps(row) + "\n")
+    print(row, flush=True)
+
+
+def ours(options):
+    import duckdb
+    import pandas as pd
+
+    import isthmus as ist
+
+    warnings.simplefilter("ignore")
+    FOLDER.mkdir(exist_ok=True)
+    for d in options.nodes:
+        for kind in options.noise:
+            for seed in range(options.seeds):
+                dag, table = make(kind, d, seed)
+                truth = dag.adjacency()
+                rows = np.column_stack([*table.values()])
+                np.savez(FOLDER / f"{kind}-{d}-{seed}", rows=rows, truth=truth)
+                searches = {"LiNGAM": ist.LiNGAM(), "Boss": ist.Boss(starts=4)}
+                solutions = {}
+                for name, search in searches.items():
+                    begin = time.process_time()
+                    solutions[name] = ist.learn(table, search=search)
+                    cpu = time.process_time() - begin
+                    keep(name, kind, d, seed, truth, solutions[name].cpdag.adjacency(), cpu)
+                if seed == 0 and d <= 30:
+                    frame = pd.DataFrame(table)
+                    parts = [frame[:300], frame[300:500], frame[500:]]
+                    sites = [ist.Federation.simulate(parts)] if 40 * d <= ROWS else []
+                    for source in (duckdb.connect().from_df(frame), *sites):
+                        other = ist.learn(source, search=ist.LiNGAM())
+                        assert other.cpdag == solutions["LiNGAM"].cpdag, (kind, d, source)
+
+
+def peer(options):
+    import lingam
+
+    warnings.simplefilter("ignore")
+    for d in options.nodes:
+        for kind in options.noise:
+            for seed in range(options.seeds):
+                case = np.load(FOLDER / f"{kind}-{d}-{seed}.npz")
+                begin = time.process_time()
+                model = lingam.DirectLiNGAM()
+                model.fit(case["rows"])
+                cpu = time.process_time() - begin
+                weights = model.adjacency_matrix_.T
+                for limit in (0.0, 0.1):
+                    found = np.abs(weights) > limit
+                    name = f"DirectLiNGAM, weights above {limit}"
+                    keep(name, kind, d, seed, case["truth"], found, cpu)
+
+
+def calibration(options):
+    """Print how often correct directions are rejected, and how often wrong ones are."""
+    import isthmus as ist
+
+    test = ist.IndependentNoise()
+    rng = np.random.default_rng(1)
+    print("| noise | rows | slope | correct rejected | wrong rejected |")
+    print("| --- " * 5 + "|")
+    for kind in options.noise:
+        for rows, slope in ((300, 1.0), (1000, 0.5), (1000, 1.0), (1000, 2.0)):
+            p_values = []
+            for _ in range(options.seeds):
+                cause = NOISE[kind](rng, rows)
+                table = {"a": cause, "b": slope * cause + NOISE[kind](rng, rows)}
+                bound = test.bind(ist.WithFeatures(table, test.basis).moments())
+                p_values.append((bound.p_value(1, [0]), bound.p_value(0, [1])))
+            correct, wrong = (np.array(p_values) < 0.01).mean(axis=0)
+            print(f"| {kind} | {rows} | {slope} | {correct:.3f} | {wrong:.3f} |", flush=True)
+
+
+def render(_):
+    cases = defaultdict(list)
+    for line in (RESULTS / "lingam.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        cases[row["d"], row["noise"], row["method"]].append(row)
+    print(
+        "| columns | noise | method | cases | errors | missing | extra | reversed | open | CPU s |"
+    )
+    print("| --- " * 10 + "|")
+    for (d, noise, method), rows in sorted(cases.items()):
+        kinds = ("missing", "extra", "reversed", "open")
+        errors = np.array([sum(row[kind] for kind in kinds) for row in rows])
+        error = errors.std(ddof=1) / len(rows) ** 0.5 if len(rows) > 1 else np.nan
+        means = " | ".join(f"{np.mean([row[kind] for row in rows]):.1f}" for kind in kinds)
+        cpu = np.mean([row["cpu"] for row in rows])
+        print(
+            f"| {d} | {noise} | {method} | {len(rows)} | {errors.mean():.1f} ± {error:.1f} "
+            f"| {means} | {cpu:.2g} |"
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["ours", "peer", "calibration", "render"])
+    parser.add_argument("--nodes", type=int, nargs="+", default=[10])
+    parser.add_argument("--noise", nargs="+", default=list(NOISE))
+    parser.add_argument("--seeds", type=int, default=5)
+    given = parser.parse_args()
+    {"ours": ours, "peer": peer, "calibration": calibration, "render": render}[given.what](given)
