@@ -32,7 +32,7 @@ def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
 
 def growth(records: list[dict[str, Any]]) -> str:
     """Fit costs to the work that was done: least squares of relative errors."""
-    records = [r for r in records if re.fullmatch(r"k2 n=\d+ m=\d+ u=\d+", r["name"])]
+    records = [r for r in records if re.fullmatch(r"k2 n=\d{4,6} m=\d+ u=\d+", r["name"])]
     design = np.array([[1.0, *(r[k] for k in WORK[:-1])] for r in records])
     lines = ["| | constant | " + " | ".join(f"per {k[:-1]}" for k in WORK[:-1]) + " | worst |"]
     lines.append("| --- |" + " ---: |" * (len(WORK) + 1))
@@ -42,6 +42,17 @@ def growth(records: list[dict[str, Any]]) -> str:
         worst = np.abs(design @ law / costs - 1).max()
         name = "CPU s per party" if what == "cpu" else "bytes"
         lines.append(f"| {name} | " + " | ".join(f"{x:.2g}" for x in law) + f" | {worst:.0%} |")
+    return "\n".join(lines)
+
+
+def beyond(records: list[dict[str, Any]]) -> str:
+    """Compare large runs, to which nothing was fitted, with the estimate for their work."""
+    lines = ["| run | CPU s per party: estimate | measured | megabytes: estimate | measured |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
+    for r in records:
+        cost = cost_of(Work(*(r.get(k, 0) for k in WORK)), 0.0)
+        figures = cost.cpu, r["cpu"] / 2, cost.traffic / 1e6, r["megabytes"]
+        lines.append(f"| {r['name']} | " + " | ".join(f"{x:,.0f}" for x in figures) + " |")
     return "\n".join(lines)
 
 
@@ -96,6 +107,10 @@ def main() -> None:
     print("`isthmus.joint.shares.cost.Work`. Fitted to the runs without delay,")
     print("for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
+    large = [r for r in of["cost"] if re.match(r"k2 n=\d{7,} ", r["name"])]
+    if large:
+        print("\nLarger runs, to which nothing was fitted:\n")
+        print(beyond(large))
     slow = [r for r in of["cost"] if "Mbit/s" in r["name"]]
     if slow:
         print("\n## 40 ms per round trip, 100 Mbit/s\n")
@@ -114,6 +129,8 @@ def main() -> None:
         worst = max((x for r in of["problem"] for x in r["differences"]), default=0.0)
         closest = min(r["closest"] for r in of["problem"] if r["closest"] is not None)
         print("\n## Random problems\n")
+        print("All costs above, and problems 0 to 29, were measured with products of cells without")
+        print("last levels; the other problems and the sections below before that.\n")
         print(f"{len(of['problem'])} problems with 4 to 6 variables of 2 to 4 levels, n = 200 to")
         print(
             f"20,000, at most 2 or 3 parents: {equal:,} of {total:,} decisions are those of K2 with"
