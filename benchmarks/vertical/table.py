@@ -16,6 +16,7 @@ from scipy.optimize import nnls
 from isthmus.joint.shares.cost import Work, cost_of
 
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
+FITTED = r"k2 n=\d{4,6} m=(8|20) u=\d+"
 NETWORKS = ("asia", "sachs", "child", "alarm")
 COST = ("seconds", "cpu", "megabytes", "gigabytes", "messages")
 WORK = ("programs", "products", "factors", "comparisons", "rounds")
@@ -32,7 +33,7 @@ def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
 
 def growth(records: list[dict[str, Any]]) -> str:
     """Fit costs to the work that was done: least squares of relative errors."""
-    records = [r for r in records if re.fullmatch(r"k2 n=\d{4,6} m=\d+ u=\d+", r["name"])]
+    records = [r for r in records if re.fullmatch(FITTED, r["name"])]
     design = np.array([[1.0, *(r[k] for k in WORK[:-1])] for r in records])
     lines = ["| | constant | " + " | ".join(f"per {k[:-1]}" for k in WORK[:-1]) + " | worst |"]
     lines.append("| --- |" + " ---: |" * (len(WORK) + 1))
@@ -107,7 +108,8 @@ def main() -> None:
     print("`isthmus.joint.shares.cost.Work`. Fitted to the runs without delay,")
     print("for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
-    large = [r for r in of["cost"] if re.match(r"k2 n=\d{7,} ", r["name"])]
+    here = [r for r in of["cost"] if "Mbit/s" not in r["name"]]
+    large = [r for r in here if not re.fullmatch(FITTED, r["name"])]
     if large:
         print("\nLarger runs, to which nothing was fitted:\n")
         print(beyond(large))
