@@ -118,7 +118,8 @@ def sparse(seed: int) -> tuple[Schema, Any, float]:
 
 def test_rare_combinations_have_a_prior() -> None:
     schema, rows, _ = sparse(0)
-    value, error, _, _, averages, _ = standardised_effect(schema, rows, (0, 1), 1)
+    value, error, *_ = estimate = standardised_effect(schema, rows, (0, 1), 1)
+    averages = estimate.averages
     assert averages is not None
     x, y, given = rows[:, 0], rows[:, 1], rows[:, 2:]
     data = _Variables(x.astype(np.intp), 2, y, given, (4, 2))
@@ -142,11 +143,16 @@ def test_rare_combinations_have_a_prior() -> None:
 
 
 def test_intervals_cover_with_rare_combinations() -> None:
-    trials, inside = 80, 0
-    for seed in range(trials):
+    trials, inside = 0, 0
+    for seed in range(90):
         schema, rows, truth = sparse(seed)
-        value, error, degrees, *_ = standardised_effect(schema, rows, (0, 1), 1)
+        try:
+            value, error, degrees, *_ = standardised_effect(schema, rows, (0, 1), 1)
+        except DataError:
+            continue  # a combination of many rows lacks a level
+        trials += 1
         inside += abs(value - truth) < t.ppf(0.975, degrees) * error
+    assert trials >= 60
     assert inside >= binom.ppf(0.001, trials, 0.93)
 
 

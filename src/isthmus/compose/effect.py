@@ -7,10 +7,9 @@ from functools import partial
 from typing import NamedTuple, final
 
 from isthmus.compose.arguments import check_kinds, check_missing
-from isthmus.errors import ArgumentError, GraphError, MismatchError, SchemaError
+from isthmus.errors import ArgumentError, DataError, GraphError, MismatchError, SchemaError
 from isthmus.fitting import adjusted_effect
 from isthmus.fitting.indirect_effects import (
-    Indirect,
     RowsOf,
     discrete_front_door,
     front_door_effect,
@@ -22,14 +21,8 @@ from isthmus.graphs.identification import Identification, Route, identify
 from isthmus.graphs.names import listed
 from isthmus.models import Level
 from isthmus.plurals import a_type, counted
-from isthmus.results.effects import (
-    Adjusted,
-    EffectComparison,
-    EffectEstimate,
-    PossibleEffect,
-    ZeroEffect,
-    estimate_effect,
-)
+from isthmus.results.effects import EffectComparison, EffectEstimate, PossibleEffect, ZeroEffect
+from isthmus.results.estimate_effects import Adjusted, estimate_effect
 from isthmus.sources import Missing, Source, TimeUnit, as_source
 from isthmus.statistics import Kind, Moments, Schema
 
@@ -122,7 +115,9 @@ def effect(
         own = PossibleEffect(given, route.adjustment, *adjust(cause, effect, route.adjustment))
     else:
         values = known.indirect(cause, effect, route, comparison)
-        own = PossibleEffect(given, route.adjustment, *values, route.method, route.through)
+        own = PossibleEffect(
+            given, route.adjustment, *values, method=route.method, through=route.through
+        )
     return whole(identified=True, alternatives=(own,))
 
 
@@ -143,8 +138,6 @@ def _observed(
         raise ArgumentError(f"hidden must be a list of names: hidden=[{hidden!r}].")
     for name in (*pair, *hidden):
         graph.index(name)  # raises for a name that is not a node
-    if pair[0] == pair[1]:
-        raise GraphError(f"Cause and effect are the same node, {pair[0]!r}; name two.")
     if hidden and not isinstance(graph, DAG):
         raise MismatchError("hidden is for a DAG; in an equivalence class all nodes are observed.")
     absent = [v for v in graph.nodes if v not in schema.names and v not in hidden]
@@ -188,13 +181,14 @@ class EffectData(NamedTuple):
         """Return a function that computes adjusted effects."""
         if self.moments is not None and not self.schema.of_kind(Kind.DISCRETE):
             return partial(adjusted_effect, self.moments.without_features(), rows=self.rows())
-        schema, kept = self.schema.without_features(), self._kept(cause, effect)
+        schema, kept = self.schema.without_features(), self._kept()
         levels = schema[cause].levels
         if not levels and schema[effect].levels:
             raise MismatchError(
                 f"`effect` of the continuous variable {cause!r} on the discrete {effect!r} depends "
                 "on where it starts.",
-                f"C{_query(cause, effect)}",
+                f"Compare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two "
+                "values; the answers have no intervals.",
             )
 
         def adjusted(first: str, second: str, given: tuple[str, ...]) -> Estimate:
@@ -208,7 +202,7 @@ class EffectData(NamedTuple):
 
     def indirect(
         self, cause: str, effect: str, route: Route, comparison: EffectComparison
-    ) -> Indirect:
+    ) -> Estimate:
         """Return an effect by mediators or by instruments."""
         names = (cause, effect, *route.through, *route.adjustment)
         schema = self.schema.subset(names)
@@ -224,7 +218,7 @@ class EffectData(NamedTuple):
             )
         numbers = [v for v in schema.of_kind(Kind.CONTINUOUS) if v != effect]
         if front_door and not numbers:
-            rows = self._kept(cause, effect)(names)
+            rows = self._kept()(names)
             return discrete_front_door(schema, rows, *_codes(schema, cause, effect, comparison))
         where = "the front-door criterion" if front_door else "instruments"
         mixed = numbers if front_door else discrete
@@ -236,19 +230,26 @@ class EffectData(NamedTuple):
             "is then that of a linear model.",
         )
 
-    def _kept(self, cause: str, effect: str) -> RowsOf:
+    def _kept(self) -> RowsOf:
         rows = self.rows()
-        if rows is None:
-            raise MismatchError(
-                "`effect` with discrete variables is computed from complete rows in memory, which "
-                "this solution does not have (any more).",
-                f"Learn it from such a table, or c{_query(cause, effect)}",
+        if rows is not None:
+            return rows
+        again = "pass {} with solution.cpdag to isthmus.effect, or learn again from {}"
+        if self.source is None:
+            why = "this solution has no rows: files and copies of solutions do not keep them"
+            what = f"{again.format('the table', 'it').capitalize()}."
+        elif not self.source.in_memory:
+            why = "this solution was learned from a table that is not in memory"
+            what = f"Read it into a data frame, and {again.format('that', 'it')}."
+        else:
+            why = "some values of the table are missing"
+            what = (
+                f"Use the rows without missing values: {again.format('the table', 'it')}, both "
+                "with missing=isthmus.DropRows()."
             )
-        return rows
-
-
-def _query(cause: str, effect: str) -> str:
-    return f"ompare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two values."
+        raise MismatchError(
+            f"`effect` with discrete variables is computed from complete rows, and {why}.", what
+        )
 
 
 def _codes(
@@ -265,7 +266,15 @@ def compared(
     schema: Schema, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
 ) -> EffectComparison:
     """Return which levels an effect compares; raise if they must be named, or do not exist."""
+    if cause == effect:
+        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
     levels, others = schema[cause].levels, schema[effect].levels
+    for name in (cause, effect):
+        if len(schema[name].levels) == 1:
+            raise DataError(
+                f"Column {name!r} is constant: all of its rows have {schema[name].levels[0]!r}, so "
+                "there is no effect to estimate."
+            )
     if not levels and change is not None:
         raise ArgumentError(
             f"{cause!r} is continuous, so its effect is per unit. Leave out change, and multiply."

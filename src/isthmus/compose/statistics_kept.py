@@ -32,7 +32,8 @@ from isthmus.models import GPNetwork, Level, Network
 from isthmus.models.column_maps import ColumnMap, scored_nodes
 from isthmus.objectives import INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.results.effects import Adjusted, EffectComparison
+from isthmus.results.effects import EffectComparison
+from isthmus.results.estimate_effects import Adjusted
 from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
     CountPlan,
@@ -215,7 +216,7 @@ class LearnedStatistics:
             raise MismatchError(
                 "`effect` is computed from moments of all rows, and this graph was learned from "
                 f"{self.statistics.described}. Compare solution.fit().query(target, do={{cause: "
-                "value}) for different values."
+                "value}) for different values; the answers have no intervals."
             )
         moments: Moments | None = self.statistics.as_moments()
         scored = tuple(v for v in scored_nodes(self.maps) if v in (cause, effect))

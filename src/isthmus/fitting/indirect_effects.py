@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from isthmus.errors import DataError
+from isthmus.fitting.standardised_effect import Estimate
+from isthmus.graphs.names import listed
 from isthmus.models.least_squares import regress
 from isthmus.statistics import Moments, Schema
 from isthmus.types import Floats
@@ -16,14 +18,11 @@ _LEFT = 1e-6
 
 RowsOf = Callable[[Sequence[str]], Floats]
 """Returns the columns with some names, as an array of shape (rows, names)."""
-Indirect = tuple[float, float, float, bool, tuple[float, float] | None, float, float]
-"""Value, standard error, degrees of freedom, robustness, averages of both levels, no partial
-correlation, and the F statistic of the first stage of instruments."""
 
 
 def front_door_effect(
     moments: Moments, cause: str, effect: str, mediators: tuple[str, ...], rows: RowsOf | None
-) -> Indirect:
+) -> Estimate:
     """Return the product of the effects of the cause on mediators and of these on the effect.
 
     The standard error is that of the delta method. With rows it is valid for noise of any variance.
@@ -59,12 +58,12 @@ def front_door_effect(
         rest /= np.maximum(1.0 - leverage[1] - 1.0 / moments.n, _LEFT)
         influence = noise * centred[:, 0] * near + rest * (centred[:, :-1] @ far)
         error = float(np.sqrt(influence @ influence))
-        return value, error, degrees, True, None, np.nan, np.nan
+        return Estimate(value, error, degrees)
     within = scatter[inner, inner] - np.outer(first, scatter[0, inner])
     noises = float(onward @ within @ onward) / (moments.n - 2)
     rests = float(scatter[-1, -1] - second @ scatter[:-1, -1]) / degrees
     variance = noises * near + rests * float(far @ scatter[: k + 1, : k + 1] @ far)
-    return value, float(np.sqrt(variance)), degrees, False, None, np.nan, np.nan
+    return Estimate(value, float(np.sqrt(variance)), degrees, robust=False)
 
 
 def instrument_effect(
@@ -74,7 +73,7 @@ def instrument_effect(
     instruments: tuple[str, ...],
     given: tuple[str, ...],
     rows: RowsOf | None,
-) -> Indirect:
+) -> Estimate:
     """Return the coefficient of the cause by two-stage least squares.
 
     Parameters
@@ -109,9 +108,9 @@ def instrument_effect(
         centred = rows(names) - moments.mean()[list(moments.schema.indices(names))]
         influence = (centred @ fitted) * (centred @ structural) / strength
         error = float(np.sqrt(influence @ influence * moments.n / degrees))
-        return value, error, degrees, True, None, np.nan, f
+        return Estimate(value, error, degrees, first_stage=f)
     variance = float(structural @ scatter @ structural) / degrees / strength
-    return value, float(np.sqrt(variance)), degrees, False, None, np.nan, f
+    return Estimate(value, float(np.sqrt(variance)), degrees, robust=False, first_stage=f)
 
 
 def _scatter(moments: Moments, names: Sequence[str]) -> Floats:
@@ -129,14 +128,15 @@ def _coefficients(scatter: Floats, n: int, names: Sequence[str]) -> Floats:
     found = regress(scatter)
     if found.rank < len(scatter) - 1:
         raise DataError(
-            f"{list(names[:-1])} are linearly dependent, so their effects cannot be told apart."
+            f"{listed(names[:-1])} are linearly dependent: one of them follows exactly from the "
+            "others, so their effects cannot be told apart. Leave one of them out."
         )
     return found.coefficients
 
 
 def discrete_front_door(
     schema: Schema, rows: Floats, change: tuple[int, int], outcome: int | None
-) -> Indirect:
+) -> Estimate:
     """Return the effect of a change of a discrete cause through discrete mediators.
 
     It is the sum over the mediators of the change of their probability, times the mean of the
@@ -182,4 +182,6 @@ def discrete_front_door(
         influence += sign * (cause == code) / share[code] * (standard[inside] - average)
     degrees = float(min(own[list(change)]) - 1)
     error = float(np.sqrt(influence @ influence / (n - 1) / n))
-    return value, error, max(degrees, 1.0), True, (averages[0], averages[1]), np.nan, np.nan
+    largest = 1.0 if outcome is not None else np.inf
+    both = averages[0], averages[1]
+    return Estimate(value, error, max(degrees, 1.0), averages=both, largest=largest)

@@ -56,15 +56,15 @@ def fit_logit(
     still = numbers.max(axis=0) == numbers.min(axis=0)
     centre = np.where(still, numbers[0], centre)
     spread = np.where(still | (spread == 0.0), 1.0, spread)
-    contrasts = [_contrasts(size) for size in sizes]
+    bases = [contrasts(size) for size in sizes]
     features = [np.ones((1, len(own))), ((numbers - centre) / spread).T]
-    features += [basis.T[:, column] for basis, column in zip(contrasts, codes, strict=True)]
+    features += [basis.T[:, column] for basis, column in zip(bases, codes, strict=True)]
     weights = _optimum(np.concatenate(features), own, len(levels), pseudo_count)
     k = len(continuous)
     slopes = weights[1 : 1 + k] / spread[:, None]
     intercepts = weights[0] - centre @ slopes
     effects, first = [], 1 + k
-    for basis in contrasts:
+    for basis in bases:
         added = basis @ weights[first : first + basis.shape[1]]
         # Reported, not penalised, as differences from the first level.
         intercepts, added = intercepts + added[0], added - added[0]
@@ -80,7 +80,7 @@ def fit_logit(
     )
 
 
-def _contrasts(size: int) -> Floats:
+def contrasts(size: int) -> Floats:
     """Return an orthonormal basis of the effects of some levels that sum to zero, as columns."""
     basis = np.zeros((size, size - 1))
     for j in range(1, size):
@@ -190,7 +190,7 @@ def _positions(own: NDArray[np.intp]) -> NDArray[np.intp]:
 def _newton(rows: _Rows, weights: Floats) -> Floats:
     """Minimise by Newton's method with halved steps, among weights that sum to zero."""
     features, levels = weights.shape
-    basis, size = _contrasts(levels), features * (levels - 1)
+    basis, size = contrasts(levels), features * (levels - 1)
     value, gradient = rows.gradient(weights)
     for _ in range(_ITERATIONS):
         curvature = rows.curvature(weights)

@@ -13,22 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.fitting.logit import fit_logit
+from isthmus.fitting.logit import contrasts, fit_logit
+from isthmus.fitting.overlap import FEW_ROWS, Combinations, check_overlap, combinations
 from isthmus.fitting.total_effect import adjusted_effect
+from isthmus.models.least_squares import spectrum
 from isthmus.plurals import counted
 from isthmus.statistics import Kind, Moments, Schema
 from isthmus.types import Bools, Floats
 
 _FEWEST = 5
-"""Rows of each level of the cause that every combination of discrete variables must have for a mean
-of its own; with fewer, regressions without interactions are used
+"""Rows of each level of the cause that a combination of discrete variables needs for a variance of
+its own, and in regressions for an intercept of its own
 (`benchmarks/results/effects-discrete.md`)."""
 _PER_SLOPE = 4
 """Rows per coefficient that a level needs for a regression of its own."""
-_PRIOR = 1.0
+_PRIOR_ROWS = 1.0
 """Weight of the prior of a probability, in rows, as in `Solution.fit`."""
-_CLOSEST = 0.01
-"""Smallest probability of a level of the cause: rows with less would count a hundredfold."""
+_MOST_COLUMNS = 100
+"""Largest number of columns of a regression with slopes per combination."""
+SMALLEST_PROBABILITY = 0.01
+"""Fitted probability of a level of the cause below which a row has no overlap. Its residual counts
+at most a hundredfold (`benchmarks/results/effects-overlap.md`)."""
+_PRIOR = 0.5
+"""Curvature of the prior of the logits of two levels, with one pseudo-row: see `fit_logit`."""
+_LEFT = 1e-6
+"""What at least is left of the leverage of a row."""
 
 
 @final
@@ -42,9 +51,20 @@ class _Variables(NamedTuple):
     sizes: tuple[int, ...]
 
 
-Estimate = tuple[float, float, float, bool, tuple[float, float] | None, float]
-"""Value, standard error, degrees of freedom, robustness, averages of both levels of the cause, and
-partial correlation of cause and effect."""
+@final
+class Estimate(NamedTuple):
+    """An estimated effect; the attributes are those of `isthmus.results.PossibleEffect`."""
+
+    value: float
+    standard_error: float
+    degrees: float
+    robust: bool = True
+    averages: tuple[float, float] | None = None
+    partial_correlation: float = np.nan
+    first_stage: float = np.nan
+    largest: float = np.inf
+    without_overlap: float = 0.0
+    extrapolated: bool = False
 
 
 def standardised_effect(
@@ -55,7 +75,9 @@ def standardised_effect(
 ) -> Estimate:
     """Return the effect of a change of a discrete cause, with its standard error.
 
-    The standard error is that of the influence function, valid for noise of any variance.
+    The standard error is valid for noise of any variance. It includes that of the regressions of
+    the outcome (HC2, with the degrees of freedom of Bell and McCaffrey); the error of the fitted
+    probabilities of the cause makes it smaller, and is ignored.
 
     Parameters
     ----------
@@ -72,84 +94,84 @@ def standardised_effect(
     sizes = tuple(
         len(schema[v].levels) if schema[v].kind is Kind.DISCRETE else 0 for v in schema.names
     )
-    own = rows[:, 0].astype(np.intp)
-    values = rows[:, 1] if outcome is None else (rows[:, 1] == outcome).astype(np.float64)
-    data = _Variables(own, sizes[0], values, rows[:, 2:], sizes[2:])
-    needed = 3 + sum(max(size - 1, 1) for size in data.sizes)
+    needed = 3 + sum(max(size - 1, 1) for size in sizes[2:])
     for code in change:
-        number = int((own == code).sum())
+        number = int((rows[:, 0] == code).sum())
         if number < needed:
             raise DataError(
                 f"Only {counted(number, 'row')} have {cause} = {schema[cause].levels[code]!r}; at "
                 f"least {needed} are needed to adjust the effect on {effect!r} for {given}."
             )
-    place = _strata(data)
-    if _fewest(data, change, place) < _FEWEST:
-        if outcome is not None and 0 not in data.sizes:
-            return _smoothed(data, change, place)
-        return _regressed(data, change, binary=outcome is not None)
-    if 0 not in data.sizes:
-        return _stratified(data, change, place, binary=outcome is not None)
-    # One variable for all discrete ones, so that the regressions have all of their interactions.
-    numbers = [j for j, size in enumerate(data.sizes) if not size]
-    merged = np.column_stack([place, data.given[:, numbers]])
-    data = data._replace(given=merged, sizes=(int(place.max()) + 1, *[0] * len(numbers)))
-    return _regressed(data, change, binary=outcome is not None)
-
-
-def _strata(data: _Variables) -> NDArray[np.intp]:
-    """Return the combination of discrete variables of each row."""
-    place = np.zeros(len(data.cause), np.intp)
-    for j in (j for j, size in enumerate(data.sizes) if size):
-        place = place * data.sizes[j] + data.given[:, j].astype(np.intp)
-    return np.unique(place, return_inverse=True)[1].ravel()
-
-
-def _fewest(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]) -> int:
-    """Return the smallest number of rows of a combination with one of the levels of the cause."""
-    cells = int(place.max()) + 1
-    return min(int(np.bincount(place[data.cause == c], minlength=cells).min()) for c in change)
+    out = check_overlap(schema, rows, change, sizes[2:])
+    rows = rows[~out]
+    own = rows[:, 0].astype(np.intp)
+    values = rows[:, 1] if outcome is None else (rows[:, 1] == outcome).astype(np.float64)
+    data = _Variables(own, sizes[0], values, rows[:, 2:], sizes[2:])
+    cells = combinations(own, change, data.given, data.sizes)
+    binary, absent, fewest = outcome is not None, cells.lacking, int(cells.counts.min())
+    enough = cells.counts.sum(axis=1).min() - cells.counts.shape[1] >= _FEWEST
+    if binary and fewest < _FEWEST and 0 not in data.sizes:
+        estimate = _smoothed(data, change, cells.place)
+    elif fewest and 0 not in data.sizes and (binary or enough):
+        estimate = _stratified(data, change, cells, binary=binary)
+    else:
+        if fewest >= _FEWEST and any(data.sizes):
+            # One variable for all discrete ones: the regressions have all of their interactions.
+            numbers = [j for j, size in enumerate(data.sizes) if not size]
+            merged = np.column_stack([cells.place, data.given[:, numbers]])
+            levels = (cells.counts.shape[1], *[0] * len(numbers))
+            data = data._replace(given=merged, sizes=levels)
+        estimate, unlikely = _regressed(data, change, binary=binary)
+        absent = absent | unlikely
+    left, share = float(out.mean()), float(absent.mean())
+    return estimate._replace(
+        largest=1.0 if binary else np.inf,
+        without_overlap=left + (1.0 - left) * share,
+        extrapolated=share > FEW_ROWS,
+    )
 
 
 def _stratified(
-    data: _Variables, change: tuple[int, int], place: NDArray[np.intp], *, binary: bool
+    data: _Variables, change: tuple[int, int], strata: Combinations, *, binary: bool
 ) -> Estimate:
     """Average the differences of means within combinations, weighted by their numbers of rows."""
-    n, cells = len(place), int(place.max()) + 1
-    share = np.bincount(place, minlength=cells) / n
+    place, cells = strata.place, strata.counts.shape[1]
+    n, share = len(place), np.bincount(place) / len(place)
     means, variances, degrees = [], [], []
-    for code in change:
-        rows = data.cause == code
-        count = np.bincount(place[rows], minlength=cells)
+    for code, count in zip(change, strata.counts, strict=True):
+        rows, few = data.cause == code, count < _FEWEST
         total = np.bincount(place[rows], data.effect[rows], cells)
         mean = total / count
+        freedom = np.maximum(count - 1, 1)
         if binary:
-            # Agresti and Caffo (2000): a share of zero or one has a variance, too.
-            smooth = (total + 1.0) / (count + 2.0)
+            # Agresti and Caffo (2000): a share of zero or one has a variance, too. Of few rows, it
+            # is closer to that of all rows with this level than to one half.
+            usual = (total.sum() + 1.0) / (count.sum() + 2.0)
+            smooth = (total + 2.0 * np.where(few, usual, 0.5)) / (count + 2.0)
             variance = smooth * (1.0 - smooth)
         else:
             away = (data.effect[rows] - mean[place[rows]]) ** 2
-            variance = np.bincount(place[rows], away, cells) / (count - 1)
+            rest = max(int(count.sum()) - cells, 1)
+            own = np.bincount(place[rows], away, cells) / freedom
+            variance = np.where(few, away.sum() / rest, own)
+            freedom = np.where(few, rest, freedom)
         means.append(mean)
         variances.append(variance / count)
-        degrees.append(count - 1)
+        degrees.append(freedom)
     difference = means[1] - means[0]
-    value = float(share @ difference)
     # Variance within combinations, and of their shares.
     within = share**2 * np.array(variances)
+    value = float(share @ difference)
     between = float(share @ (difference - value) ** 2) / n
-    spread = float(within.sum()) + between
-    # Welch and Satterthwaite: few degrees of freedom if the error comes from few rows.
-    terms = float((within**2 / np.array(degrees)).sum()) + between**2 / max(n - 1, 1)
-    freedom = spread**2 / terms if terms > 0.0 else float(n - 2 * cells)
+    error, freedom = _combined(within.ravel(), np.array(degrees).ravel(), between, n)
     averages = (float(share @ means[0]), float(share @ means[1]))
-    return value, float(np.sqrt(spread)), freedom, True, averages, np.nan
+    return Estimate(value, error, freedom, averages=averages)
 
 
 def _smoothed(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]) -> Estimate:
     """Average posterior means of probabilities within combinations, some of which have few rows.
 
-    The prior of a probability is worth `_PRIOR` rows and has the mean of a logistic regression
+    The prior of a probability is worth `_PRIOR_ROWS` rows and has the mean of a logistic regression
     without interactions, whose own uncertainty is added: combinations without rows are as uncertain
     as their prior.
     """
@@ -163,14 +185,14 @@ def _smoothed(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]
         count = np.bincount(place[rows], minlength=cells)
         total = np.bincount(place[rows], data.effect[rows], cells)
         prior = _shares(data.effect.astype(np.intp), 2, data, rows)[first, 1]
-        mean = (total + _PRIOR * prior) / (count + _PRIOR)
+        mean = (total + _PRIOR_ROWS * prior) / (count + _PRIOR_ROWS)
         means.append(mean)
         smooth = (total + 1.0) / (count + 2.0)  # as in `_stratified`
-        within = share**2 * smooth * (1.0 - smooth) / (count + _PRIOR + 1.0)
-        parts.append((within, count + _PRIOR))
+        within = share**2 * smooth * (1.0 - smooth) / (count + _PRIOR_ROWS + 1.0)
+        parts.append((within, count + _PRIOR_ROWS))
         information = (design * (count * prior * (1.0 - prior))[:, None]).T @ design
         information += 0.25 * np.eye(design.shape[1])  # of one row per coefficient
-        weight = design.T @ (share * _PRIOR / (count + _PRIOR) * prior * (1.0 - prior))
+        weight = design.T @ (share * _PRIOR_ROWS / (count + _PRIOR_ROWS) * prior * (1.0 - prior))
         doubt = np.array([weight @ np.linalg.solve(information, weight)])
         parts.append((doubt, np.array([max(float(rows.sum() - len(weight)), 1.0)])))
     difference = means[1] - means[0]
@@ -179,35 +201,96 @@ def _smoothed(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]
     spread = sum(float(variance.sum()) for variance, _ in parts)
     freedom = spread**2 / sum(float((v**2 / degrees).sum()) for v, degrees in parts)
     averages = (float(share @ means[0]), float(share @ means[1]))
-    return value, float(np.sqrt(spread)), freedom, True, averages, np.nan
+    return Estimate(value, float(np.sqrt(spread)), freedom, averages=averages)
 
 
-def _regressed(data: _Variables, change: tuple[int, int], *, binary: bool) -> Estimate:
-    """Standardise regressions of the outcome, one per level, with weighted residuals."""
+def _combined(within: Floats, degrees: Floats, between: float, n: int) -> tuple[float, float]:
+    """Return a standard error and its degrees of freedom (Welch and Satterthwaite).
+
+    They are few if most of the error comes from few rows.
+    """
+    spread = max(float(within.sum()) + between, float(within.max()))
+    terms = float((within**2 / degrees).sum()) + between**2 / max(n - 1, 1)
+    return float(np.sqrt(spread)), spread**2 / terms if terms > 0.0 else float(max(n - 2, 1))
+
+
+def _regressed(
+    data: _Variables, change: tuple[int, int], *, binary: bool
+) -> tuple[Estimate, Bools]:
+    """Standardise regressions of the outcome, one per level, with weighted residuals.
+
+    Also return the rows for which one of the levels has a small fitted probability.
+    """
     n, everyone = len(data.cause), np.ones(len(data.cause), np.bool_)
-    chances = _shares(data.cause, data.levels, data, everyone)
-    averages: list[float] = []
-    freedom: list[float] = []
-    used = 1 + sum(max(size - 1, 1) for size in data.sizes)
-    influence = np.zeros(n)
-    for code in change:
+    chances = _shares(data.cause, data.levels, data, everyone)[:, list(change)]
+    averages, within, degrees, expected = [], [], [], []
+    residual = np.zeros(n)  # times its influence on the average of the level of the row
+    for code, chance in zip(change, chances.T, strict=True):
         rows = data.cause == code
+        design = _design(data, rows, slopes=not binary)
         if binary:
             predicted = _shares(data.effect.astype(np.intp), 2, data, rows)[:, 1]
+            noise = predicted * (1.0 - predicted)
         else:
-            predicted = _linear(data, rows)
-        residual = np.zeros(n)
-        weight = 1.0 / np.maximum(chances[rows, code], _CLOSEST)
-        residual[rows] = (data.effect - predicted)[rows] * weight
-        averages.append(float((predicted + residual).mean()))
-        # Residuals of a regression on few rows are too small, and few rows may have most weight.
-        left = max(float(rows.sum() - used), 1.0)
-        inflated = predicted + residual * np.sqrt(rows.sum() / left)
-        influence += inflated if code == change[1] else -inflated
-        freedom.append(float(weight.sum() ** 2 / (weight @ weight)) - used)
-    value = averages[1] - averages[0]
-    error = float(influence.std() / np.sqrt(n - 1))
-    return value, error, max(min(freedom), 1.0), True, (averages[0], averages[1]), np.nan
+            weights = np.linalg.lstsq(design[rows], data.effect[rows], rcond=None)[0]
+            predicted, noise = design @ weights, np.ones(n)
+        weight = rows / np.maximum(chance, SMALLEST_PROBABILITY)
+        average = float((predicted + weight * (data.effect - predicted)).mean())
+        averages.append(min(max(average, 0.0), 1.0) if binary else average)
+        # How much the average changes with the residual of a row: by its weight, and because the
+        # row changes the coefficients (the stacked estimating equations of both).
+        pull = ((1.0 - weight) * noise) @ design / n
+        inner = (design[rows] * noise[rows, None]).T @ design[rows]
+        inner[np.diag_indices(len(inner))] += _PRIOR if binary else 0.0
+        parts = spectrum(inner)
+        root = parts.vectors * (parts.free / np.sqrt(parts.values)) / parts.spread[:, None]
+        basis = design[rows] @ root
+        influence = weight[rows] / n + basis @ (root.T @ pull)
+        residual[rows], freedom = _robust(
+            basis, influence, (data.effect - predicted)[rows], noise[rows]
+        )
+        variance = float(residual[rows] @ residual[rows])
+        if binary:
+            # Residuals are near zero if the outcome is the same in all rows with this level.
+            variance = max(variance, float(influence**2 @ noise[rows]))
+        within.append(variance)
+        degrees.append(freedom)
+        expected.append(predicted)
+    difference = expected[1] - expected[0]
+    away = (difference - difference.mean()) / n
+    sign = np.where(data.cause == change[1], 1.0, -1.0)
+    between = float(away @ (away + 2.0 * sign * residual)) * n / (n - 1)
+    error, freedom = _combined(np.array(within), np.array(degrees), between, n)
+    both = averages[0], averages[1]
+    estimate = Estimate(both[1] - both[0], error, freedom, averages=both)
+    unlikely: Bools = np.any(chances < SMALLEST_PROBABILITY, axis=1)
+    return estimate, unlikely
+
+
+def _robust(
+    basis: Floats, influence: Floats, residual: Floats, noise: Floats
+) -> tuple[Floats, float]:
+    """Return residuals times their influence (HC2), and the degrees of freedom of their squares.
+
+    Parameters
+    ----------
+    basis
+        The design of the regression, orthonormal if it is weighted by the noise.
+    influence, residual
+        Of each row.
+    noise
+        Variance of the residuals, up to a factor.
+    """
+    leverage = np.minimum(noise * np.einsum("ij,ij->i", basis, basis), 1.0 - _LEFT)
+    left = 1.0 - leverage
+    weight = influence**2 * noise / left
+    # Mean and variance of the estimated variance, if that of the noise is as the model says.
+    scaled = np.sqrt(noise)[:, None] * basis
+    inner = scaled.T @ (weight[:, None] * scaled)
+    mean = float(influence**2 @ noise)
+    spread = float(weight**2 @ (left**2 - leverage**2) + (inner**2).sum())
+    freedom = mean**2 / spread if spread > 0.0 else 1.0
+    return influence * residual / np.sqrt(left), max(freedom, 1.0)
 
 
 def _shares(own: NDArray[np.intp], levels: int, data: _Variables, rows: Bools) -> Floats:
@@ -230,24 +313,33 @@ def _shares(own: NDArray[np.intp], levels: int, data: _Variables, rows: Bools) -
     return shares
 
 
-def _linear(data: _Variables, rows: Bools) -> Floats:
-    """Fit linear regressions to some rows, and return the expected values of all rows.
+def _design(data: _Variables, rows: Bools, *, slopes: bool) -> Floats:
+    """Return the columns of a regression: an intercept, numbers, and contrasts of levels.
 
-    If the first variable is the only discrete one, each of its levels with enough rows has a
-    regression of its own.
+    With slopes, if the first variable is the only discrete one, each of its levels with enough rows
+    has coefficients of its own.
     """
-    design = np.column_stack([np.ones(len(rows)), _dummies(data.given, data.sizes)])
-    weights = np.linalg.lstsq(design[rows], data.effect[rows], rcond=None)[0]
-    predicted: Floats = design @ weights
-    if not data.sizes[0] or any(data.sizes[1:]):
-        return predicted
-    slopes = np.column_stack([np.ones(len(rows)), _dummies(data.given[:, 1:], data.sizes[1:])])
-    for code in range(data.sizes[0]):
-        here = data.given[:, 0] == code
-        if (rows & here).sum() >= _PER_SLOPE * slopes.shape[1]:
-            own = np.linalg.lstsq(slopes[rows & here], data.effect[rows & here], rcond=None)[0]
-            predicted[here] = slopes[here] @ own
-    return predicted
+    columns = [np.ones((len(rows), 1))]
+    for j, size in enumerate(data.sizes):
+        own = data.given[:, j]
+        columns.append(contrasts(size)[own.astype(np.intp)] if size else _scaled(own)[:, None])
+    numbers = len(data.sizes) - 1
+    if slopes and numbers and data.sizes[0] and not any(data.sizes[1:]):
+        needed = _PER_SLOPE * (1 + numbers)
+        counts = np.bincount(data.given[rows, 0].astype(np.intp), minlength=data.sizes[0])
+        own_slopes = np.flatnonzero(counts >= needed)
+        if len(own_slopes) == data.sizes[0]:
+            own_slopes = own_slopes[1:]
+        if (1 + numbers) * data.sizes[0] <= _MOST_COLUMNS:
+            scaled = np.concatenate(columns[2:], axis=1)
+            columns += [scaled * (data.given[:, 0] == level)[:, None] for level in own_slopes]
+    return np.concatenate(columns, axis=1)
+
+
+def _scaled(numbers: Floats) -> Floats:
+    """Return numbers in standard deviations from their mean."""
+    away: Floats = numbers - numbers.mean()
+    return away / (away.std() or 1.0)
 
 
 def _dummies(given: Floats, sizes: tuple[int, ...]) -> Floats:
@@ -257,8 +349,7 @@ def _dummies(given: Floats, sizes: tuple[int, ...]) -> Floats:
         if size:
             columns.append((given[:, j, None] == np.arange(1, size)).astype(np.float64))
         else:
-            away = given[:, j] - given[:, j].mean()
-            columns.append((away / (away.std() or 1.0))[:, None])
+            columns.append(_scaled(given[:, j])[:, None])
     return np.concatenate(columns, axis=1)
 
 
@@ -289,4 +380,4 @@ def slope_effect(schema: Schema, rows: Floats) -> Estimate:
         del asked
         return values[:, [0, *range(2, values.shape[1]), 1]]
 
-    return adjusted_effect(moments, cause, effect, others, rows=selected)
+    return Estimate(*adjusted_effect(moments, cause, effect, others, rows=selected))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from isthmus.errors import DataError
+from isthmus.graphs.names import listed
 from isthmus.models.least_squares import Spectrum, regress, spectrum
 from isthmus.plurals import counted
 from isthmus.statistics import Moments
@@ -55,8 +56,9 @@ def adjusted_effect(
     fitted = regress(scatter[np.ix_([*x, y], [*x, y])])
     if fitted.rank < len(x):
         raise DataError(
-            f"{cause!r} and {list(given)} are linearly dependent, so their effects cannot be told "
-            "apart."
+            f"{listed((cause, *given))} are linearly dependent: one of them follows exactly from "
+            "the others (such as a sum), so their effects cannot be told apart. Leave one of them "
+            "out of the table, and learn again."
         )
     parts = spectrum(scatter[np.ix_(x, x)])
     value = float(fitted.coefficients[0])

@@ -36,7 +36,12 @@ from isthmus.models.discrete_queries import (
     unseen_nodes,
 )
 from isthmus.models.distributions import Explanation, Probabilities
-from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
+from isthmus.models.equivalence import (
+    check_class,
+    members_to_ask,
+    note_without_path,
+    reason_for_range,
+)
 from isthmus.models.inference import Elimination
 from isthmus.models.questions import checked_question
 from isthmus.models.ranges import ProbabilityRange
@@ -277,7 +282,8 @@ class DiscreteNetwork:
             seen_codes = {self.dag.nodes[i]: code for i, code in known[0].items()}
             rows = {v: (self.dag.parents(v), own.sum(axis=-1)) for v, own in self._counted()}
             unseen = unseen_nodes(self.dag, rows, asked, seen_codes, changed)
-            return Probabilities(levels, answers[0], unseen=unseen)
+            note = note_without_path(self.cpdag, () if seen else forced, asked)
+            return Probabilities(levels, answers[0], unseen=unseen, note=note)
         each = tuple(Probabilities(levels, values) for values in answers)
         return ProbabilityRange(levels, each, reason_for_range(forced, len(each)))
 

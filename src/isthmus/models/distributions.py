@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -49,12 +49,15 @@ class Probabilities:
     unseen
         Variables whose distribution comes from the prior, because no row of the data has what was
         observed of their parents.
+    note
+        What an intervention does not change according to the learned graph, or nothing.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
     values: Floats
     squares: Floats | None = None
     unseen: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,8 +108,7 @@ class Probabilities:
             row = ", ".join(str(own[i]) for own, i in known)
             unsure = "" if error is None else f" (simulation error {error[place]:.2g})"
             lines.append(f"{row}: {self.values[place]:.4f}{unsure}")
-        lines += [] if error is None else [_SIMULATED]
-        return "\n".join([*lines, *map(_FROM_PRIOR.format, self.unseen)])
+        return _joined(lines, error, self.unseen, self.note)
 
 
 @final
@@ -173,12 +175,15 @@ class Normal:
         Its parameters. Dates are numbers in the unit that was learned, since 1970.
     maps
         Units of dates and durations.
+    note
+        What an intervention does not change according to the learned graph, or nothing.
     """
 
     names: tuple[str, ...]
     mean: Floats
     covariance: Floats
     maps: NetworkMaps = field(default_factory=dict)
+    note: str = ""
 
     @property
     def deviation(self) -> Floats:
@@ -188,7 +193,7 @@ class Normal:
 
     def __str__(self) -> str:
         pairs = zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
-        return "\n".join(_with_spread(self.maps, *each) for each in pairs)
+        return _joined([_with_spread(self.maps, *each) for each in pairs], None, (), self.note)
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -218,6 +223,8 @@ class NormalMixture:
         Units of dates and durations.
     unseen
         As in `Probabilities`.
+    note
+        What an intervention does not change according to the learned graph, or nothing.
     """
 
     names: tuple[str, ...]
@@ -227,6 +234,7 @@ class NormalMixture:
     simulated: bool = False
     maps: NetworkMaps = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
+    note: str = ""
 
     @property
     def mean(self) -> Floats:
@@ -263,8 +271,7 @@ class NormalMixture:
         ):
             unsure = "" if error is None else f" (simulation error of the mean {error[i]:.2g})"
             lines.append(f"{_with_spread(self.maps, name, mean, spread)}{unsure}")
-        lines += [] if error is None else [_SIMULATED]
-        return "\n".join([*lines, *map(_FROM_PRIOR.format, self.unseen)])
+        return _joined(lines, error, self.unseen, self.note)
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -356,14 +363,19 @@ class Nonparanormal:
                 f"{name}: median {shown(self.maps, name, middle)}{unsure}, 95% between {low} and "
                 f"{high}"
             )
-        lines += [] if error is None else [_SIMULATED]
         unseen = self.scores.unseen if isinstance(self.scores, NormalMixture) else ()
-        return "\n".join([*lines, *map(_FROM_PRIOR.format, unseen)])
+        return _joined(lines, error, unseen, self.scores.note)
 
 
-def in_units(
-    answer: Normal | NormalMixture, maps: NetworkMaps
-) -> Normal | NormalMixture | Nonparanormal:
+_Answer = TypeVar("_Answer", Normal, NormalMixture)
+
+
+def in_units(answer: _Answer, maps: NetworkMaps) -> _Answer | Nonparanormal:
     """Return a distribution of nodes as one of the columns that they were learned from."""
     own = {v: maps[v] for v in answer.names if v in maps}
     return Nonparanormal(answer, own) if scored_nodes(own) else replace(answer, maps=own)
+
+
+def _joined(lines: list[str], error: Floats | None, unseen: tuple[str, ...], note: str) -> str:
+    simulated = [] if error is None else [_SIMULATED]
+    return "\n".join([*lines, *simulated, *map(_FROM_PRIOR.format, unseen), *[note] * bool(note)])

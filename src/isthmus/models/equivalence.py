@@ -8,7 +8,11 @@ from itertools import islice
 from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
-from isthmus.graphs.possible_parents import is_identified, parent_configurations
+from isthmus.graphs.possible_parents import (
+    is_identified,
+    parent_configurations,
+    possible_descendants,
+)
 from isthmus.plurals import a_type
 
 MAX_CONFIGURATIONS = 1024
@@ -58,3 +62,19 @@ def reason_for_range(do: Collection[str], choices: int, more: str = "") -> str:
     if choices:
         return f"{text} Bounds over {choices} possible sets of parents:"
     return f"{text} The range was not computed{more}. Add background knowledge."
+
+
+def note_without_path(
+    cpdag: CPDAG | PDAG | None, do: Collection[str], targets: Collection[str]
+) -> str:
+    """Return what to say if no intervention has a path to the targets in a learned graph."""
+    if cpdag is None or not do:
+        return ""
+    reached = {v for cause in do for v in possible_descendants(cpdag, cause)}
+    if reached & {*targets}:
+        return ""
+    return (
+        f"The learned graph has no directed path from {listed(do)} to {listed(targets)}, so the "
+        "intervention changes nothing here. The search may have missed an edge: solution.effect "
+        "compares the levels or values in the data."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log, pi, sqrt
 from types import MappingProxyType
 from typing import Any, final, overload
@@ -31,7 +31,12 @@ from isthmus.models.columns import (
     refuse_strangers,
 )
 from isthmus.models.distributions import Explanation, Nonparanormal, Normal, in_units
-from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
+from isthmus.models.equivalence import (
+    check_class,
+    members_to_ask,
+    note_without_path,
+    reason_for_range,
+)
 from isthmus.models.inference import distinct_columns
 from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import checked_question, finite, measured
@@ -274,8 +279,10 @@ class GaussianNetwork:
             network = self._along(dag, settings)
             moments = network.mean(), network.covariance()
             answers.append(Normal(asked, *_condition(*moments, targets_at, seen_at, *values)))
-        same = all(_agree(answers[0], answer) for answer in answers)
-        return answers[:1] if same else answers
+        if answers and all(_agree(answers[0], answer) for answer in answers):
+            note = note_without_path(self.cpdag, () if seen else forced, asked)
+            return [replace(answers[0], note=note)]
+        return answers
 
     def most_probable(
         self,

@@ -43,7 +43,12 @@ from isthmus.models.distributions import (
     Probabilities,
     in_units,
 )
-from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
+from isthmus.models.equivalence import (
+    check_class,
+    members_to_ask,
+    note_without_path,
+    reason_for_range,
+)
 from isthmus.models.mixed_prediction import predict_rows
 from isthmus.models.mixed_queries import MixedQuery
 from isthmus.models.questions import (
@@ -235,7 +240,9 @@ class MixedNetwork:
         if answer is None:
             answer = question.simulated(simulations, seed)
         answer = replace(
-            answer, unseen=unseen_nodes(self.dag, self._rows(), asked, values, settings)
+            answer,
+            unseen=unseen_nodes(self.dag, self._rows(), asked, values, settings),
+            note=note_without_path(self.cpdag, () if seen else forced, asked),
         )
         return answer if isinstance(answer, Probabilities) else in_units(answer, self.maps)
 

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
-from itertools import islice
 from math import inf, nan, sqrt
-from typing import Any, TypeAlias, final
+from typing import final
 
-from isthmus.errors import GraphError
-from isthmus.graphs import CPDAG, PAG, PDAG, Knowledge
-from isthmus.graphs.adjustment import find_adjustment
 from isthmus.graphs.identification import Identification
-from isthmus.graphs.possible_parents import (
-    is_identified,
-    outcome_parents,
-    possible_descendants,
-    possible_parents,
-)
 from isthmus.models import Level
 from isthmus.options import check_level
 
@@ -29,10 +18,6 @@ moments, and from rows about a minute per 1,000 of them."""
 
 _WEAK = 10.0
 """F statistic of the first stage below which instruments are weak (Staiger and Stock 1997)."""
-
-Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[Any, ...]]
-"""Effect of a cause, adjusted for further variables, with its standard error, its degrees of
-freedom, whether the standard error is robust, and for a discrete cause the two averages."""
 
 
 @final
@@ -93,6 +78,16 @@ class PossibleEffect:
         Of a continuous cause, its correlation with the effect given the adjustment variables.
     first_stage
         Of instruments, the F statistic of their effect on the cause.
+    largest
+        The largest absolute value that the effect can have: 1 for a probability, else infinite.
+    without_overlap
+        Of a discrete cause, the share of rows without overlap (positivity): none of the rows with
+        the same discrete variables to adjust for has one of the compared levels, or one of them has
+        a fitted probability below 1%.
+    extrapolated
+        Whether more than 5% of rows are without overlap and their part of the estimate is
+        extrapolated by a regression. With fewer, combinations without one of the levels are left
+        out.
     method
         How the effect was identified.
     through
@@ -108,6 +103,9 @@ class PossibleEffect:
     averages: tuple[float, float] | None = None
     partial_correlation: float = nan
     first_stage: float = nan
+    largest: float = inf
+    without_overlap: float = 0.0
+    extrapolated: bool = False
     method: Identification = Identification.ADJUSTMENT
     through: tuple[str, ...] = ()
 
@@ -121,7 +119,7 @@ class PossibleEffect:
         """
         check_level(level)
         half = _quantile(level, max(self.degrees, 1.0)) * self.standard_error
-        return self.value - half, self.value + half
+        return max(self.value - half, -self.largest), min(self.value + half, self.largest)
 
 
 @final
@@ -226,8 +224,10 @@ class EffectEstimate:
         """Return how strong a hidden common cause must be to explain a change of probability away.
 
         It is a ratio of at least 1 (VanderWeele and Ding 2017): a hidden variable that is related
-        to both cause and effect by risk ratios below it cannot reduce the effect to zero. Not a
-        number if the effect is not identified, or is not a change of a probability.
+        to both cause and effect by risk ratios below it cannot reduce the effect to zero. Infinite
+        if one of the two estimated probabilities is zero: no risk ratio explains that away. The
+        limit of an interval has none then. Not a number if the effect is not identified, or is not
+        a change of a probability.
 
         Parameters
         ----------
@@ -242,9 +242,12 @@ class EffectEstimate:
         if level is not None:
             low, high = self.interval(level)
             change = 0.0 if low <= 0.0 <= high else min(low, high, key=abs)
-        before = min(max(averages[0], 1e-12), 1.0)
-        ratio = max(before + change, 1e-12) / before
-        ratio = max(ratio, 1.0 / ratio)
+        if change == 0.0:
+            return 1.0
+        small, large = sorted((averages[0], averages[0] + change))
+        if small <= 0.0:
+            return inf if level is None else nan
+        ratio = large / small
         return ratio + sqrt(ratio * (ratio - 1.0))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -293,13 +296,15 @@ class EffectEstimate:
             )
         adjusted = self._way()
         error = f"standard error {self.standard_error:.2g}{self._assumed()}"
-        text = f"{pair}: {self.value:.4g} ({error}){adjusted}"
+        first = self.alternatives[0].extrapolated
+        lead = "rests on extrapolation of the regression, " if first else ""
+        text, overlap = f"{pair}: {lead}{self.value:.4g} ({error}){adjusted}", self._overlap()
         if self.has_path:
-            return text
+            return f"{text}.{overlap}" if overlap else text
         low, high = self.interval()
         return (
-            f"{text}. The learned graph has no directed path, which implies 0; the data are "
-            f"compatible with {low:.2g} to {high:.2g} (95% interval)."
+            f"{text}.{overlap} The learned graph has no directed path, which implies 0; the data "
+            f"are compatible with {low:.2g} to {high:.2g} (95% interval)."
         )
 
     def _way(self) -> str:
@@ -320,6 +325,16 @@ class EffectEstimate:
         )
         return f", by {through} as {word}{adjusted}{weak}"
 
+    def _overlap(self) -> str:
+        """Say for how many rows the data do not show the effect of a discrete cause."""
+        share = max((each.without_overlap for each in self.alternatives), default=0.0)
+        if not share:
+            return ""
+        text = f" {max(share, 0.001):.1%} of rows lack overlap (positivity)"
+        if not any(each.extrapolated for each in self.alternatives):
+            return f"{text}."
+        return f"{text}: their part of the effect rests on extrapolation of the regression."
+
     def _unidentified(self, pair: str) -> str:
         if self.reason:
             return f"{pair}: not identified; {self.reason}"
@@ -336,128 +351,11 @@ class EffectEstimate:
         return (
             f"{text} The effect is between {self.possible[0]:.4g} and {self.possible[-1]:.4g} "
             f"over {len(self.alternatives)} possible sets of parents (95% interval from "
-            f"{low:.4g} to {high:.4g}{self._assumed()})."
+            f"{low:.4g} to {high:.4g}{self._assumed()}).{self._overlap()}"
         )
 
     def _assumed(self) -> str:
         return "" if self.robust else ", for noise of constant variance"
-
-
-def estimate_effect(
-    graph: CPDAG | PDAG,
-    knowledge: Knowledge | None,
-    cause: str,
-    effect: str,
-    adjusted: Adjusted,
-    comparison: EffectComparison = EffectComparison(),
-) -> EffectEstimate:
-    """Estimate a total effect for each possible set of parents of the cause (IDA).
-
-    Adjusting for the parents of the cause also gives an honest interval if there is no path in the
-    graph, since the search may have missed an edge. The parents of the effect are added because
-    it may also have missed a common cause's edge to the cause, or the knowledge may have excluded
-    it.
-
-    Parameters
-    ----------
-    graph
-        The equivalence class.
-    knowledge
-        What was known about the edges beforehand.
-    cause, effect
-        Names of two variables.
-    adjusted
-        Computes an adjusted effect.
-    comparison
-        What it is the difference of.
-    """
-    if graph.index(cause) == graph.index(effect):
-        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
-    if knowledge is not None and knowledge.excludes_path(graph.nodes, cause, effect):
-        nothing = PossibleEffect(graph.parents(cause), (), 0.0, 0.0, 0)
-        return EffectEstimate(
-            cause,
-            effect,
-            identified=True,
-            alternatives=(nothing,),
-            has_path=False,
-            zero=ZeroEffect.KNOWLEDGE,
-            comparison=comparison,
-        )
-    more = outcome_parents(graph, cause, effect, knowledge)
-
-    def estimate(parents: tuple[str, ...]) -> PossibleEffect:
-        given = {*parents, *more}
-        if effect in parents:
-            return PossibleEffect(parents, (), 0.0, 0.0, 0)
-        adjustment = tuple(name for name in graph.nodes if name in given)
-        return PossibleEffect(parents, adjustment, *adjusted(cause, effect, adjustment))
-
-    if is_identified(graph, [cause], [effect]):
-        # All possible sets of parents are valid, and the first one is the smallest.
-        own = estimate(graph.parents(cause))
-        zero = ZeroEffect.DIRECTION if effect in own.parents else None
-        has_path = effect in possible_descendants(graph, cause)
-        return EffectEstimate(
-            cause,
-            effect,
-            identified=True,
-            alternatives=(own,),
-            has_path=has_path,
-            zero=zero,
-            comparison=comparison,
-        )
-    families = list(islice(possible_parents(graph, cause), MAX_PARENT_SETS + 1))
-    computed = len(families) <= MAX_PARENT_SETS
-    alternatives = tuple(estimate(own) for own in families) if computed else ()
-    return EffectEstimate(
-        cause, effect, identified=False, alternatives=alternatives, comparison=comparison
-    )
-
-
-def estimate_pag_effect(
-    pag: PAG,
-    knowledge: Knowledge | None,
-    cause: str,
-    effect: str,
-    adjusted: Adjusted,
-    comparison: EffectComparison = EffectComparison(),
-) -> EffectEstimate:
-    """Estimate a total effect that a PAG identifies by adjustment, or say why it does not.
-
-    Parameters
-    ----------
-    pag
-        The graph.
-    knowledge
-        What was known about the edges beforehand.
-    cause, effect
-        Names of two variables.
-    adjusted
-        Computes an adjusted effect.
-    comparison
-        What it is the difference of.
-    """
-    if pag.index(cause) == pag.index(effect):
-        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
-    found = find_adjustment(pag, cause, effect)
-    zero = None if found.has_path else ZeroEffect.NO_PATH
-    if knowledge is not None and knowledge.excludes_path(pag.nodes, cause, effect):
-        zero = ZeroEffect.KNOWLEDGE
-    own = PossibleEffect((), (), 0.0, 0.0, 0)
-    if zero is None and found.variables is not None:
-        own = PossibleEffect((), found.variables, *adjusted(cause, effect, found.variables))
-    identified = zero is not None or found.variables is not None
-    return EffectEstimate(
-        cause,
-        effect,
-        identified=identified,
-        alternatives=(own,) if identified else (),
-        has_path=zero is None,
-        zero=zero,
-        comparison=comparison,
-        reason="" if identified else f"no adjustment gives it: {found.reason}.",
-    )
 
 
 @lru_cache(maxsize=256)

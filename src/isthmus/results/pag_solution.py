@@ -15,7 +15,8 @@ from isthmus.models import Level
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import EffectEstimate, estimate_pag_effect
+from isthmus.results.effects import EffectEstimate
+from isthmus.results.estimate_effects import estimate_pag_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.solution import StatisticsKept, require_statistics

@@ -23,7 +23,8 @@ from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.directions import Directions, Edges, split_directions
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate, estimate_effect
+from isthmus.results.effects import EffectComparison, EffectEstimate
+from isthmus.results.estimate_effects import Adjusted, estimate_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.refit import Refit
