@@ -43,6 +43,16 @@ def estimated(t: Any, y: Any, z: Any, *, binary: bool) -> Estimate:
     return standardised_effect(schema, rows, (0, 1), 1 if binary else None)
 
 
+def test_a_rare_level_is_named() -> None:
+    table = treated_women(1000, 1.0, 1)
+    table["t"][np.flatnonzero(table["z"] == "f")[:4]] = "no"
+    estimate = ist.effect(table, DAG, "t", "y", outcome="dead")
+    share = (table["z"] == "f").mean()
+    assert estimate.alternatives[0].without_overlap == pytest.approx(share)
+    assert f"{share:.1%} of rows have little or no overlap (positivity)." in str(estimate)
+    assert "extrapolation" not in str(estimate)
+
+
 def assert_covers(inside: list[bool], most: float = 1.0) -> None:
     least = binom.ppf(0.0005, len(inside), 0.95)
     assert least <= sum(inside) <= most * len(inside)
@@ -71,7 +81,9 @@ def test_few_rows_without_overlap_are_left_out() -> None:
     same = ist.effect(rest, DAG, "t", "y", outcome="dead")
     assert estimate.value == pytest.approx(same.value)
     assert estimate.alternatives[0].without_overlap == pytest.approx(0.02)
-    assert str(estimate).endswith("adjusted for z. 2.0% of rows lack overlap (positivity).")
+    assert str(estimate).endswith(
+        "adjusted for z. 2.0% of rows have little or no overlap (positivity)."
+    )
     assert "overlap" not in str(same)
 
 

@@ -18,9 +18,12 @@ from isthmus.types import Bools, Floats
 FEW_ROWS = 0.05
 """Share of rows without overlap that is left out; with more of them, there is no estimate, or it
 leads with the extrapolation."""
+_RARE = 0.02
+"""Share of a level in a combination below which it has little overlap: few rows stand for many
+(`benchmarks/results/effects-overlap.md`)."""
 _CHANCE = 10
-"""Rows of a combination below which a level may be absent by chance: at ten, its probability is
-below a quarter with a confidence of 95%."""
+"""Rows of a combination below which a level may be absent by chance: if none of ten rows has it, its
+probability is below 26% with a confidence of 95%."""
 
 
 @final
@@ -42,6 +45,12 @@ class Combinations(NamedTuple):
     def lacking(self) -> Bools:
         """Whether the combination of each row lacks one of the levels."""
         rows: Bools = (self.counts == 0).any(axis=0)[self.place]
+        return rows
+
+    @property
+    def rare(self) -> Bools:
+        """Whether one of the levels is rare in the combination of each row."""
+        rows: Bools = (self.counts < _RARE * np.bincount(self.place)).any(axis=0)[self.place]
         return rows
 
 

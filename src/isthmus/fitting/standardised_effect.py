@@ -108,7 +108,7 @@ def standardised_effect(
     values = rows[:, 1] if outcome is None else (rows[:, 1] == outcome).astype(np.float64)
     data = _Variables(own, sizes[0], values, rows[:, 2:], sizes[2:])
     cells = combinations(own, change, data.given, data.sizes)
-    binary, absent, fewest = outcome is not None, cells.lacking, int(cells.counts.min())
+    binary, unlikely, fewest = outcome is not None, cells.rare, int(cells.counts.min())
     enough = cells.counts.sum(axis=1).min() - cells.counts.shape[1] >= _FEWEST
     if binary and fewest < _FEWEST and 0 not in data.sizes:
         estimate = _smoothed(data, change, cells.place)
@@ -122,12 +122,12 @@ def standardised_effect(
             levels = (cells.counts.shape[1], *[0] * len(numbers))
             data = data._replace(given=merged, sizes=levels)
         estimate, unlikely = _regressed(data, change, binary=binary)
-        absent = absent | unlikely
-    left, share = float(out.mean()), float(absent.mean())
+        unlikely = unlikely | cells.lacking
+        estimate = estimate._replace(extrapolated=bool(unlikely.mean() > FEW_ROWS))
+    left = float(out.mean())
     return estimate._replace(
         largest=1.0 if binary else np.inf,
-        without_overlap=left + (1.0 - left) * share,
-        extrapolated=share > FEW_ROWS,
+        without_overlap=left + (1.0 - left) * float(unlikely.mean()),
     )
 
 

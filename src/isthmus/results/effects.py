@@ -81,9 +81,9 @@ class PossibleEffect:
     largest
         The largest absolute value that the effect can have: 1 for a probability, else infinite.
     without_overlap
-        Of a discrete cause, the share of rows without overlap (positivity): none of the rows with
-        the same discrete variables to adjust for has one of the compared levels, or one of them has
-        a fitted probability below 1%.
+        Of a discrete cause, the share of rows with little or no overlap (positivity): less than 2%
+        of the rows with the same discrete variables to adjust for have one of the compared levels,
+        or by a regression its probability is below 1%.
     extrapolated
         Whether more than 5% of rows are without overlap and their part of the estimate is
         extrapolated by a regression. With fewer, combinations without one of the levels are left
@@ -330,7 +330,7 @@ class EffectEstimate:
         share = max((each.without_overlap for each in self.alternatives), default=0.0)
         if not share:
             return ""
-        text = f" {max(share, 0.001):.1%} of rows lack overlap (positivity)"
+        text = f" {max(share, 0.001):.1%} of rows have little or no overlap (positivity)"
         if not any(each.extrapolated for each in self.alternatives):
             return f"{text}."
         return f"{text}: their part of the effect rests on extrapolation of the regression."
