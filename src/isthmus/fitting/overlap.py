@@ -22,8 +22,8 @@ _RARE = 0.02
 """Share of a level in a combination below which it has little overlap: few rows stand for many
 (`benchmarks/results/effects-overlap.md`)."""
 _CHANCE = 10
-"""Rows of a combination below which a level may be absent by chance: if none of ten rows has it, its
-probability is below 26% with a confidence of 95%."""
+"""Rows of a combination below which a level may be absent by chance: if none of ten rows has it,
+its probability is below 26% with a confidence of 95%."""
 
 
 @final
