@@ -72,7 +72,7 @@ def measure(what: str, levels: int, search: str, seed: int) -> dict[str, Any]:
     true, found = ({frozenset(edge) for edge in graph.edges} for graph in (dag, solution.dag))
     return {
         "data": what,
-        "levels": levels,
+        "levels": levels if what.isdigit() else None,
         "search": search,
         "seed": seed,
         "cpu": round(cpu, 2),
