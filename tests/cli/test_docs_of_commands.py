@@ -94,7 +94,7 @@ def test_the_reference_has_every_command_and_option() -> None:
     for leaf in leaves(parser()):
         assert f"# {leaf.prog}\n" in page
     assert "| `--forbidden` `FROM TO` |" in page
-    assert "as in Python: `--score` 'BDeu(ess=10)'" in page  # as code, where it keeps its hyphens
+    assert "in parentheses: `--score` 'BDeu(ess=10)'" in page  # as code, where it keeps its hyphens
 
 
 def test_the_help_imports_no_command() -> None:

@@ -77,7 +77,7 @@ def test_options_reach_score_search_and_knowledge(
     known = ["--forbidden", "rain", "wet", "--required", "sprinkler", "wet"]
     assert main(["learn", str(rain), "--drop", "id", *asked, *known]) == 0
     told = capsys.readouterr().out
-    assert "BDeu(ess=3.5, " in told
+    assert "BDeu(ess=3.5) " in told
     assert "max_parents=1" in told
     assert "sprinkler → wet" in told
     assert "rain → wet" not in told

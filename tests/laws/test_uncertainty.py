@@ -184,7 +184,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "log_densities",
         "reorder",
     },
-    "Nonparanormal": {"names"},
+    "Nonparanormal": {"names", "mean", "deviation", "covariance"},  # the last three raise
     "Probabilities": {"names"},
     "ProbabilityRange": {"names"},
 }

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, final
 import isthmus as ist
 from isthmus.cli.parsing import suggestion
 from isthmus.errors import FormatError, MismatchError
-from isthmus.results.solution_file import holds_pag
 
 if TYPE_CHECKING:
     from isthmus.graphs import CPDAG, DAG, PAG, PDAG
@@ -102,6 +101,8 @@ class GraphFile:
 
 def read_graph_file(given: str) -> GraphFile:
     """Read a graph, a network or a solution."""
+    from isthmus.results.solution_file import holds_pag
+
     if given.startswith(DATASET):
         network = dataset(given.removeprefix(DATASET)).network
         return GraphFile(given, network.dag, network)

@@ -23,7 +23,6 @@ from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import StrategyOption, table_search_from, table_search_names
 from isthmus.cli.tables import opened
 from isthmus.errors import MismatchError
-from isthmus.options import described
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -82,6 +81,7 @@ def _write(solution: ist.Solution | ist.PAGSolution, path: Path) -> None:
 def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[str]:
     """Say which search would be used."""
     from isthmus.compose.defaults import choose_search
+    from isthmus.options import described
 
     search, reason = options.search, "as requested"
     if search is None:

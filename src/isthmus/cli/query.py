@@ -11,7 +11,6 @@ from isthmus.cli.graph_files import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, suggestion
 from isthmus.errors import GraphError, SchemaError
-from isthmus.models.column_maps import TimeMap
 
 if TYPE_CHECKING:
     from isthmus.models import Network
@@ -98,6 +97,8 @@ def _check_name(network: Network, name: str) -> None:
 
 def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the values as the network has them: levels or numbers."""
+    from isthmus.models.column_maps import TimeMap
+
     values: dict[str, Any] = {}
     for name, text in pairs:
         _check_name(network, name)

@@ -22,7 +22,6 @@ from isthmus.cli.strategies import (
     transform_names,
 )
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
-from isthmus.options import described
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -139,6 +138,7 @@ def explain(
         Further arguments of `prepare`, such as the search.
     """
     from isthmus.compose.prepare import prepare
+    from isthmus.options import described
     from isthmus.sources import as_source
 
     arguments = arguments_of(options)

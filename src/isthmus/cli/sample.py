@@ -18,7 +18,6 @@ from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_ed
 from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import StrategyOption, missing_names, sampler_from, sampler_names
 from isthmus.cli.tables import opened
-from isthmus.options import described
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -52,6 +51,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Draw, write the requested files and print the probabilities of edges."""
     from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
+    from isthmus.options import described
 
     check_formats(options.output, FORMATS)
     arguments = arguments_of(options)

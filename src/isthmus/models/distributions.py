@@ -9,7 +9,8 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from isthmus.errors import ArgumentError, SchemaError
+from isthmus.errors import ArgumentError, MismatchError, SchemaError
+from isthmus.graphs.names import listed
 from isthmus.models.column_maps import ColumnMap, NetworkMaps, TimeMap, scored_nodes, table_values
 from isthmus.models.columns import Level
 from isthmus.options import check_level
@@ -320,6 +321,28 @@ class Nonparanormal:
         return self.quantile(0.5)
 
     @property
+    def mean(self) -> Floats:
+        """Raises a `MismatchError`: the scores have a mean, which is not that of the values."""
+        raise self._only_quantiles()
+
+    @property
+    def deviation(self) -> Floats:
+        """Raises a `MismatchError`, as `mean` does."""
+        raise self._only_quantiles()
+
+    @property
+    def covariance(self) -> Floats:
+        """Raises a `MismatchError`, as `mean` does."""
+        raise self._only_quantiles()
+
+    def _only_quantiles(self) -> MismatchError:
+        return MismatchError(
+            f"{listed(scored_nodes(self.maps))} were learned as normal scores, whose means and "
+            "standard deviations cannot be converted to units of the columns. Use median, "
+            "interval() or quantile(); .scores has the distribution of the scores."
+        )
+
+    @property
     def error(self) -> Floats | None:
         """Simulation error of each median; None if the answer is exact for the parameters."""
         if isinstance(self.scores, Normal) or not self.scores.simulated:
@@ -367,10 +390,10 @@ class Nonparanormal:
         return _joined(lines, error, unseen, self.scores.note)
 
 
-_Answer = TypeVar("_Answer", Normal, NormalMixture)
+AnswerT = TypeVar("AnswerT", Normal, NormalMixture)
 
 
-def in_units(answer: _Answer, maps: NetworkMaps) -> _Answer | Nonparanormal:
+def in_units(answer: AnswerT, maps: NetworkMaps) -> AnswerT | Nonparanormal:
     """Return a distribution of nodes as one of the columns that they were learned from."""
     own = {v: maps[v] for v in answer.names if v in maps}
     return Nonparanormal(answer, own) if scored_nodes(own) else replace(answer, maps=own)

@@ -273,7 +273,10 @@ def _conversion(name: str, profile: Profile) -> str:
             else f" For a limit of detection such as {limit!r}, half of the limit is usual; it is "
             "an assumption."
         )
-        return f"Replace these cells of column {name!r} by numbers or NaN.{means}"
+        return (
+            f"Convert column {name!r} to numbers if it should be used as such, with these cells "
+            f"replaced by numbers or NaN.{means}"
+        )
     if not profile.convertible:
         return (
             f"An engine does not convert text: cast column {name!r} to {profile.written} first if "

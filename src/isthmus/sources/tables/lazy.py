@@ -487,7 +487,7 @@ class Lazy(Source):
 
     def _sample(self, schema: Schema, total: int) -> CodedRows:
         columns = [self._columns[n] for n in schema.names]
-        rows = max(MOST // (2 * len(columns)), 1)
+        rows = max(MOST // (4 * len(columns)), 1)
         codes = sample_codes(self._engine, schema, columns, rows, total)
         self.record(f"a sample of {codes.shape[1]} rows of {len(columns)} variables", codes.size)
         deadline.check()
