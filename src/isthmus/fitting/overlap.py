@@ -44,13 +44,13 @@ class Combinations(NamedTuple):
     @property
     def lacking(self) -> Bools:
         """Whether the combination of each row lacks one of the levels."""
-        rows: Bools = (self.counts == 0).any(axis=0)[self.place]
+        rows: Bools = (self.counts.min(axis=0) == 0)[self.place]
         return rows
 
     @property
     def rare(self) -> Bools:
         """Whether one of the levels is rare in the combination of each row."""
-        rows: Bools = (self.counts < _RARE * np.bincount(self.place)).any(axis=0)[self.place]
+        rows: Bools = (self.counts.min(axis=0) < _RARE * np.bincount(self.place))[self.place]
         return rows
 
 

@@ -263,7 +263,7 @@ def _regressed(
     error, freedom = _combined(np.array(within), np.array(degrees), between, n)
     both = averages[0], averages[1]
     estimate = Estimate(both[1] - both[0], error, freedom, averages=both)
-    unlikely: Bools = np.any(chances < SMALLEST_PROBABILITY, axis=1)
+    unlikely: Bools = chances.min(axis=1) < SMALLEST_PROBABILITY
     return estimate, unlikely
 
 

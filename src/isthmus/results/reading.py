@@ -145,8 +145,11 @@ class Reading:
 
     def network_maps(self, nodes: Collection[str]) -> dict[str, ColumnMap | TimeMap]:
         """Return what a network of these nodes needs to know about their columns."""
-        times = {c.name: TimeMap(c.unit) for c in self.columns if c.unit is not None}
-        return {v: own for v, own in {**times, **self.maps}.items() if v in nodes}
+        own: dict[str, ColumnMap | TimeMap] = {
+            c.name: TimeMap(c.unit) for c in self.columns if c.unit is not None
+        }
+        own |= self.maps
+        return {v: own[v] for v in own if v in nodes}
 
     def with_maps(self, maps: Mapping[str, ColumnMap]) -> Reading:
         """The same reading of a table whose numbers were transformed before."""
