@@ -192,14 +192,18 @@ def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     count = int(curved.any(axis=0).sum())
     names = table.names
     if table.schema.of_kind(Kind.DISCRETE):
-        advice = "Transform these columns"
+        advice, or_else = "Transform these columns", ""
     else:
         advice = "Try search=NotearsAdditive() or score=GP()"
+        or_else = (
+            " If the noise is not normal, a line looks curved where its edge points the wrong way; "
+            "search=LiNGAM() tests that."
+        )
     note = (
         f"{advice}: some effects are curved. A cubic in {names[sample.columns[cause]]!r} explains "
         f"{share[cause, effect]:.0%} of {names[sample.columns[effect]]!r} beyond linear effects, "
         f"and {count} of {p} columns {'has' if count == 1 else 'have'} such curves. "
-        "Linear scores miss or misdirect these edges."
+        f"Linear scores miss or misdirect these edges.{or_else}"
     )
     return (note,)
 
