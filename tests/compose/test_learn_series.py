@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
-from isthmus.errors import KnowledgeError
+from isthmus.errors import KnowledgeError, MissingValuesError
 
 
 def series(seed: int, n: int = 200) -> NDArray[np.float64]:
@@ -63,3 +63,49 @@ def test_parent_sets_know_time() -> None:
     source = ist.Series(series(0), lags=1)
     table = ist.parent_sets(source, score=ist.GaussianBIC(), max_parents=2)
     assert backwards(ist.solve(table).dag, source) == []
+
+
+def weather_days(n: int = 600) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(3)
+    rain = np.zeros(n, bool)
+    for i in range(1, n):
+        rain[i] = rng.random() < (0.85 if rain[i - 1] else 0.15)
+    river = 2.0 * np.r_[False, rain[:-1]] + rng.normal(size=n)
+    wet = rng.random(n) < np.where(rain, 0.9, 0.2)
+    weather = np.where(rain, "rain", "sun").astype(object)
+    return {"weather": weather, "wet": wet.astype(int), "river": river}
+
+
+@pytest.mark.filterwarnings("ignore:If the rows are a time series")
+@pytest.mark.parametrize("names", [("weather", "wet"), ("weather", "wet", "river")])
+def test_levels_over_time_are_learned_as_from_a_table_of_lags(names: tuple[str, ...]) -> None:
+    days = {name: column for name, column in weather_days().items() if name in names}
+    series = ist.Series(days, lags=2, kinds={"wet": "discrete"})
+    table = {
+        f"{name}@{k}" if k else name: column[2 - k : len(column) - k]
+        for k in range(3)
+        for name, column in days.items()
+    }
+    tiers = [[f"{name}@{k}" if k else name for name in names] for k in (2, 1, 0)]
+    solution = ist.learn(series)
+    expected = ist.learn(table, knowledge=ist.Knowledge(tiers=tiers), kinds={"wet": "discrete"})
+    assert series.schema().names == tuple(table)
+    assert solution.dag == expected.dag
+    assert solution.score == pytest.approx(expected.score, rel=1e-12)
+    assert ("weather@1", "weather") in solution.dag.edges
+    past: dict[str, Any] = {"weather@1": "rain", **({"river@1": 0.0} if "river" in names else {})}
+    assert str(solution.fit().query("weather", past)) == str(expected.fit().query("weather", past))
+
+
+def test_levels_of_all_tables_are_known_in_each() -> None:
+    days = weather_days()
+    halves = [{n: x[:300] for n, x in days.items()}, {n: x[300:] for n, x in days.items()}]
+    halves[0]["weather"] = np.full(300, "snow", object)
+    series = ist.Series(halves, lags=1, kinds={"wet": "discrete"})
+    assert series.schema()["weather@1"].levels == ("rain", "snow", "sun")
+    kinds = {column.name: column.read_as for column in series.reading()}
+    assert kinds["wet@1"] == kinds["weather"] == "discrete"
+    assert kinds["river"] == "continuous"
+    halves[1]["weather"][7] = None
+    with pytest.raises(MissingValuesError, match="Fill them before"):
+        ist.Series(halves, lags=1)

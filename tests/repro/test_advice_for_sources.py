@@ -34,7 +34,7 @@ def test_kinds_of_simulated_sites_name_the_argument() -> None:
         ist.learn(federation)
     with pytest.raises(SchemaError, match=r"Federation\.simulate\(\.\.\., kinds"):
         ist.learn(federation, kinds={"x2": "discrete"})
-    with pytest.raises(SchemaError, match="Series are continuous: convert the table"):
+    with pytest.raises(SchemaError, match=r"Series\(\.\.\., kinds="):
         ist.learn(ist.Series(tables[0], lags=1), kinds={"x2": "discrete"})
     other = ist.Federation.simulate(tables, kinds={"x2": "discrete"})
     assert other.schema()["x2"].levels
@@ -45,7 +45,7 @@ def test_kinds_that_a_score_refuses_come_with_advice_for_these_data() -> None:
     numbers = RNG.normal(size=(60, 2))
     with pytest.raises(MismatchError, match=r"Leave out the search.*or encode 'a' as numbers"):
         ist.learn(text, search=ist.Notears())
-    with pytest.raises(MismatchError, match=r"DegenerateGaussian.*or encode 'a' as numbers"):
+    with pytest.raises(MismatchError, match=r"Use BIC\(\), or encode 'a' as numbers"):
         ist.learn(text, score=ist.GaussianBIC())
     with pytest.raises(MismatchError, match=r"Leave out the search.*CONTINUOUS"):
         ist.learn({"a": RNG.integers(0, 3, 60), "b": numbers[:, 0]}, search=ist.Notears())

@@ -14,14 +14,16 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2))
 
 
-def test_columns_of_a_series_say_that_they_are_always_numbers() -> None:
+def test_numbers_of_a_series_say_that_they_are_always_continuous() -> None:
     series = ist.Series({"a": X[:, 0], "z": X[:, 1] > 0}, lags=1)
     reading = series.reading()
-    assert reading["a@1"].reason == "numbers; all columns of a Series are continuous"
+    assert reading["a@1"].reason == "numbers; all numbers of a Series are continuous"
     assert reading["z"].reason == reading["z@1"].reason
     assert reading["z"].reason.startswith("Booleans as 0 and 1;")
-    with pytest.raises(SchemaError, match=r"'z' holds text .* or leave it out"):
-        ist.Series({"a": X[:, 0], "z": np.where(X[:, 1] > 0, "y", "n")}, lags=1)
+    text = {"a": X[:, 0], "z": np.where(X[:, 1] > 0, "y", "n")}
+    assert ist.Series(text, lags=1).reading()["z@1"].reason == "text or categories, 2 levels"
+    with pytest.raises(SchemaError, match="'z' holds text"):
+        ist.Series(text, lags=1, kinds={"z": "continuous"})
 
 
 @pytest.mark.parametrize(

@@ -48,9 +48,9 @@ def as_source(
         if kinds is not None:
             raise SchemaError(
                 "kinds are for tables; a source and statistics know their kinds. Say how to read "
-                "columns where the table is given: to Frame or Lazy, or to "
-                "Federation.simulate(..., kinds=...). A study states the kinds of its variables, "
-                "and the columns of a Series are continuous: convert the table itself."
+                "columns where the table is given: Frame(..., kinds=...), Lazy(..., kinds=...), "
+                "Series(..., kinds=...) or Federation.simulate(..., kinds=...). A study states the "
+                "kinds of its variables."
             )
         source = data if isinstance(data, Source) else Precomputed(data)
         return source if missing is None else source.with_missing(missing)

@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.compose.assumptions.table import listed
 from isthmus.sources import Source
+from isthmus.statistics import Kind
 from isthmus.types import Floats, Integers
 
 _FEWEST_STEPS, _LONG, _MANY = 40, 90, 250
@@ -58,7 +59,9 @@ def unchecked_series(source: Source) -> tuple[str, ...]:
 
 
 def _present(source: Source) -> list[str]:
-    return [v.name for v in source.schema().variables if v.lag is None]
+    """Names of the numbers now."""
+    variables = source.schema().variables
+    return [v.name for v in variables if v.lag is None and v.kind is Kind.CONTINUOUS]
 
 
 def _long_realisations(source: Source) -> list[Integers]:

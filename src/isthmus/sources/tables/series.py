@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -16,6 +16,7 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.kinds import AsGiven
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.sources.tables.time_steps import (
     as_times,
@@ -63,7 +64,10 @@ class Series(Source):
         1.5 steps count as one step, and others are gaps. Without this column, rows are taken to be
         in order and without gaps.
     centre
-        Whether to subtract the mean of each realisation, if their levels differ.
+        Whether to subtract the mean of each realisation from its numbers, if their levels differ.
+    kinds
+        How to read some columns, as for `Frame`. By default text and categories are discrete, and
+        all numbers and Booleans are continuous.
 
     Attributes
     ----------
@@ -93,26 +97,32 @@ class Series(Source):
         by: str | None = None,
         time: str | None = None,
         centre: bool = False,
+        kinds: Mapping[str, AsGiven | str] | None = None,
     ) -> None:
         if lags < 1:
             raise DataError(f"lags must be at least 1; {lags} was given.")
         tables = list(data) if isinstance(data, (list, tuple)) else [data]
         if not tables:
             raise DataError("There is no series: an empty sequence of tables was given.")
-        parts = [_sorted(table, by, time) for table in tables]
-        self._names = parts[0].names
-        for part in parts:
-            if part.names != self._names:
-                raise SchemaError(
-                    "The series have different columns: "
-                    f"{list(self._names)} and {list(part.names)}."
-                )
+        columns = [numpy_columns(table) for table in tables]
+        frame = _frame(columns, [key for key in (by, time) if key is not None], kinds)
+        try:
+            now = frame.schema()
+            values = frame.selected(now.names)
+        except MissingValuesError as error:
+            raise with_advice(error, _GAPS) from None
+        ends = np.cumsum([len(next(iter(own.values()), ())) for own in columns])
+        parts = [
+            _sorted(own, part, by, time)
+            for own, part in zip(columns, np.split(values, ends[:-1]), strict=True)
+        ]
         parts = [part for part in parts if len(part.values)] or parts[:1]
         values = np.concatenate([part.values for part in parts])
         owners = _numbered([part.owners for part in parts])
         breaks, self._steps = _breaks(parts, owners, time)
         if centre:
-            values = _centred(values, owners)
+            numbers = [i for i, v in enumerate(now.variables) if v.kind is Kind.CONTINUOUS]
+            values[:, numbers] = _centred(values[:, numbers], owners)
         starts = np.flatnonzero(breaks) + 1
         pieces = np.split(values, starts)
         rows = [_stacked(piece, lags) for piece in pieces]
@@ -129,21 +139,26 @@ class Series(Source):
                 f"No stretch has more than {lags} steps without a gap (the longest has {longest}). "
                 "Use fewer lags, or check the column of time."
             )
-        self._booleans = frozenset[str]().union(*(part.booleans for part in parts))
-        schema = Schema.continuous(self._names).with_lags(lags)
-        self._frame = Frame(np.concatenate(rows), names=schema.names, schema=schema)
+        self._now = {column.name: column for column in frame.reading()}
+        self._booleans = {n for n in now.names if columns[0][n].dtype.kind == "b"}
+        schema = now.with_lags(lags)
+        self._numbers = tuple(n for n in schema.names if schema[n].kind is Kind.CONTINUOUS)
+        self._frame = Frame(_with_levels(schema, np.concatenate(rows)), schema=schema)
 
     def schema(self) -> Schema:
         """Return the variables now, then one step earlier, and so on."""
         return self._frame.schema()
 
     def reading(self) -> Reading:
-        """Return how each column was read: as numbers, whatever its values are."""
+        """Return how each column was read: numbers as continuous, whatever their values are."""
         columns = []
         for name, lag in self.schema().lag_of.items():
-            what = "Booleans as 0 and 1" if lag.variable in self._booleans else "numbers"
-            reason = f"{what}; all columns of a Series are continuous"
-            columns.append(ColumnReading(name, ReadAs.CONTINUOUS, reason))
+            if name in self._numbers:
+                what = "Booleans as 0 and 1" if lag.variable in self._booleans else "numbers"
+                reason = f"{what}; all numbers of a Series are continuous"
+                columns.append(ColumnReading(name, ReadAs.CONTINUOUS, reason))
+            else:
+                columns.append(replace(self._now[lag.variable], name=name, caution=None))
         return Reading(tuple(columns))
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
@@ -181,14 +196,14 @@ class Series(Source):
 
     @cached_property
     def _different_levels(self) -> tuple[str, ...]:
-        """A note if realisations differ in level, unless each of them was centred."""
-        if self._centred:
+        """A note if realisations differ in the level of a number, unless they were centred."""
+        if self._centred or not self._numbers:
             return ()
-        rows, schema = self._frame.rows(), self._frame.schema()
-        different = different_levels(rows, len(self._names), self.owners)
+        rows = self._frame.selected(self._numbers)
+        different = different_levels(rows, len(self._numbers) // (self.lags + 1), self.owners)
         if not different:
             return ()
-        shown = [schema.names[v] for v in different]
+        shown = [self._numbers[v] for v in different]
         more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
         note = (
             f"The realisations differ in the level of {', '.join(map(repr, shown[:_SHOWN]))}{more} "
@@ -199,7 +214,7 @@ class Series(Source):
 
     def __repr__(self) -> str:
         return (
-            f"Series({counted(len(self._names), 'variable')}, lags={self.lags}, "
+            f"Series({counted(len(self._now), 'variable')}, lags={self.lags}, "
             f"{self.realisations} "
             f"{'stretch' if self.realisations == 1 else 'stretches'} without a gap)"
         )
@@ -210,36 +225,46 @@ class Series(Source):
 class _Sorted:
     """A table whose rows are sorted by realisation and time."""
 
-    names: tuple[str, ...]
     values: Floats
     owners: NDArray[np.int64]
     times: NDArray[Any] | None
-    booleans: frozenset[str]
 
 
-def _sorted(table: object, by: str | None, time: str | None) -> _Sorted:
-    columns = numpy_columns(table)
-    keys = [k for k in (by, time) if k is not None]
-    lacking = [k for k in keys if k not in columns]
+def _frame(
+    tables: Sequence[Columns], keys: Sequence[str], kinds: Mapping[str, AsGiven | str] | None
+) -> Frame:
+    """All rows of all tables, without the columns of realisations and times."""
+    names = list(tables[0])
+    lacking = [k for k in keys if k not in names]
     if lacking:
-        raise SchemaError(f"There is no column {lacking}. There are: {list(columns)[:20]}.")
-    names = tuple(n for n in columns if n not in keys)
-    kinds = dict.fromkeys(names, Kind.CONTINUOUS)
-    table_of_names = Frame({n: columns[n] for n in names}, kinds=kinds)
-    try:
-        values = table_of_names.rows()
-    except MissingValuesError as error:
-        raise with_advice(error, _GAPS) from None
-    except SchemaError as error:  # text, which has no other kind here
-        raise SchemaError(str(error).replace("leave it discrete", "leave it out")) from None
+        raise SchemaError(f"There is no column {lacking}. There are: {names[:20]}.")
+    for table in tables:
+        if list(table) != names:
+            raise SchemaError(f"The series have different columns: {names} and {list(table)}.")
+    columns = {n: np.concatenate([t[n] for t in tables]) for n in names if n not in keys}
+    numbers = {n: Kind.CONTINUOUS for n, x in columns.items() if x.dtype.kind in "biuf"}
+    return Frame(columns, kinds={**numbers, **(kinds or {})}, keep=None)
+
+
+def _with_levels(schema: Schema, values: Floats) -> Columns:
+    """The columns of values in which levels are codes."""
+    columns: Columns = {}
+    for name, column in zip(schema.names, values.T, strict=True):
+        levels = schema[name].levels
+        if levels:
+            column = np.array(levels, dtype=object)[column.astype(np.intp)]
+        columns[name] = column
+    return columns
+
+
+def _sorted(columns: Columns, values: Floats, by: str | None, time: str | None) -> _Sorted:
     owners = np.zeros(len(values), dtype=np.int64) if by is None else _identified(columns[by], by)
-    booleans = frozenset(n for n in names if columns[n].dtype.kind == "b")
     if time is None:
         order = np.argsort(owners, kind="stable")
-        return _Sorted(names, values[order], owners[order], None, booleans)
+        return _Sorted(values[order], owners[order], None)
     times = as_times(columns[time], time)
     order = np.lexsort((times, owners))
-    return _Sorted(names, values[order], owners[order], times[order], booleans)
+    return _Sorted(values[order], owners[order], times[order])
 
 
 def _identified(column: NDArray[Any], name: str) -> NDArray[np.int64]:
