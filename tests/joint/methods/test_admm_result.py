@@ -97,7 +97,7 @@ def test_a_study_of_admm_alone_needs_no_search() -> None:
     with pytest.raises(MismatchError, match=r"Use search=ADMM\(\)"):
         ist.learn(federation, search=ist.Boss())
     found = ist.learn(federation, progress=False)
-    assert found.choice.startswith("Search ADMM(")
+    assert found.choice.startswith("Search ADMM")
     assert found.choice.endswith("(as the study says); no score is computed.")
 
 

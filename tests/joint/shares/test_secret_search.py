@@ -89,7 +89,7 @@ def test_a_solution_like_every_other(party: Callable[..., TwoParty], tmp_path: P
 def test_the_study_says_which_search(party: Callable[..., TwoParty]) -> None:
     source = party("--request", "structure only", "--score", "BDeu")
     found = ist.learn(source)
-    assert found.choice.startswith("Search StructureOnly(")
+    assert found.choice.startswith("Search StructureOnly")
     assert found.status.ending is Ending.OPTIMAL
     assert found.equivalent
     with pytest.raises(MismatchError, match=r"the study allows .*Use search=StructureOnly\("):
