@@ -80,7 +80,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         and so on.
     kinds
         How to read some columns: ``{"age": "continuous"}``.
-    transform
+    column_transform
         A step such as ``NormalScores()`` before the graph is learned, as for `isthmus.learn`.
         Predictions have the units of the columns.
     missing
@@ -132,7 +132,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         search: Search[Any] | None = None,
         knowledge: Knowledge | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
-        transform: Transform | None = None,
+        column_transform: Transform | None = None,
         missing: Missing | None = None,
         target: str | None = None,
         target_kind: Kind | str | None = None,
@@ -146,7 +146,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         self.search = search
         self.knowledge = knowledge
         self.kinds = kinds
-        self.transform = transform
+        self.column_transform = column_transform
         self.missing = missing
         self.target = target
         self.target_kind = target_kind
@@ -186,7 +186,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             search=self.search,
             knowledge=self.knowledge,
             kinds=kinds,
-            transform=self.transform,
+            transform=self.column_transform,
             missing=self.missing,
             seed=self.random_state,
             time_limit=self.time_limit,

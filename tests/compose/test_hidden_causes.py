@@ -190,7 +190,7 @@ def test_a_pag_has_no_dag_and_other_verbs_say_so() -> None:
 
 def test_a_test_alone_means_pc() -> None:
     solution = ist.learn(numbers(), score=ist.FisherZ())
-    assert "search PC(" in solution.choice
+    assert "search PC " in solution.choice
     assert solution.fit().dag == solution.dag
 
 

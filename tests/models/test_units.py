@@ -227,8 +227,8 @@ def test_estimator_takes_a_transform() -> None:
     from isthmus.sklearn import BayesianNetwork
 
     given = X[:, None]
-    assert BayesianNetwork(transform=ist.NormalScores()).fit(given, Y).score(given, Y) > 0.5
-    cut = BayesianNetwork(transform=ist.QuantileBins(bins=2)).fit(given, Y)
+    assert BayesianNetwork(column_transform=ist.NormalScores()).fit(given, Y).score(given, Y) > 0.5
+    cut = BayesianNetwork(column_transform=ist.QuantileBins(bins=2)).fit(given, Y)
     assert cut.score(given, Y) > 0.7
 
 
