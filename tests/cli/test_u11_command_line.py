@@ -11,6 +11,7 @@ import pytest
 import isthmus as ist
 from isthmus.cli.app import main
 from isthmus.options import described
+from isthmus.scores.bge import PriorMean
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_strategies_are_described_without_defaults(
     assert main(["learn", str(tmp_path / "t.csv"), "--score", "bic"]) == 14
     assert "takes discrete columns; 'x', 'y' are not. Use GaussianBIC()" in capsys.readouterr().err
     assert described(ist.BDeu(ess=10)) == "BDeu(ess=10)"
-    assert described(ist.BGe(prior_mean="zero")) == "BGe(prior_mean='zero')"
+    assert described(ist.BGe(prior_mean=PriorMean.ZERO)) == "BGe(prior_mean='zero')"
 
 
 @pytest.mark.parametrize("command", ["learn", "bootstrap", "sample"])

@@ -247,7 +247,8 @@ def test_notes_state_what_a_strategy_assumes(missing: Any, assumed: str) -> None
     y = np.where(rng.random(60) < 0.2, np.nan, x + rng.normal(size=60))
     table: dict[str, Any] = {"x": x, "y": y}
     if isinstance(missing, ist.StructuralEM):
-        levels = np.where(np.isnan(y), None, np.where(np.nan_to_num(y) > 0, "up", "down"))
+        levels = np.where(np.nan_to_num(y) > 0, "up", "down").astype(object)
+        levels[np.isnan(y)] = None
         table = {"x": np.where(x > 0, "up", "down"), "y": levels}
     assert any(note.endswith(assumed) for note in ist.learn(table, missing=missing).notes)
 

@@ -28,7 +28,7 @@ def probabilities(names: str, groups: str, pseudo_count: float) -> np.ndarray:
     data = table(names, groups)
     network = fit(data, DAG, pseudo_count=pseudo_count)
     assert isinstance(network, MixedNetwork)
-    columns = network.predict_probabilities(data, "y")
+    columns: np.ndarray = network.predict_probabilities(data, "y")
     return columns[:, [network.levels["y"].index(name) for name in names]]
 
 

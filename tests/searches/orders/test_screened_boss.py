@@ -190,7 +190,7 @@ def test_families_of_discrete_variables_against_a_slow_version() -> None:
 
 def test_partners_of_discrete_variables_raise_the_score() -> None:
     dag, data = levels_of(60, 60, 2000, 1)
-    options = {"score": ist.BDeu(), "search": ist.ScreenedBoss()}
+    options: dict[str, Any] = {"score": ist.BDeu(), "search": ist.ScreenedBoss()}
     found = ist.learn(data, **options)
     assert found.score == pytest.approx(ist.score(data, found.dag, ist.BDeu()), rel=1e-12)
     assert found.score > ist.learn(data, score=ist.BDeu(), search=ist.XGES()).score - 30
