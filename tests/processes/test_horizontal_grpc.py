@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,7 +53,10 @@ def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) ->
     out = world.folder / "network.csv"
     running = world.coordinate(*TIMES, "-o", str(out))
     world.await_text(first, "connected")
-    assert listening(running.pid) == {("0100007F", world.port)}  # while it waits for the others
+    until = time.monotonic() + 60
+    while not (open_ports := listening(running.pid)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert open_ports == {("0100007F", world.port)}  # while it waits for the others
     assert listening(world.processes[first].pid) == set()
     for name in others:
         world.start(name)
