@@ -7,7 +7,7 @@ Robins et al. 1994): the estimate is right if the model of the outcome or that o
 
 from __future__ import annotations
 
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,7 +111,7 @@ def standardised_effect(
     binary, unlikely, fewest = outcome is not None, cells.rare, int(cells.counts.min())
     enough = cells.counts.sum(axis=1).min() - cells.counts.shape[1] >= _FEWEST
     if binary and fewest < _FEWEST and 0 not in data.sizes:
-        estimate = _smoothed(data, change, cells.place)
+        estimate = _smoothed(data, change, cells)
     elif fewest and 0 not in data.sizes and (binary or enough):
         estimate = _stratified(data, change, cells, binary=binary)
     else:
@@ -139,17 +139,14 @@ def _stratified(
     n, share = len(place), np.bincount(place) / len(place)
     means, variances, degrees = [], [], []
     for code, count in zip(change, strata.counts, strict=True):
-        rows, few = data.cause == code, count < _FEWEST
+        rows = data.cause == code
         total = np.bincount(place[rows], data.effect[rows], cells)
         mean = total / count
         freedom = np.maximum(count - 1, 1)
         if binary:
-            # Agresti and Caffo (2000): a share of zero or one has a variance, too. Of few rows, it
-            # is closer to that of all rows with this level than to one half.
-            usual = (total.sum() + 1.0) / (count.sum() + 2.0)
-            smooth = (total + 2.0 * np.where(few, usual, 0.5)) / (count + 2.0)
-            variance = smooth * (1.0 - smooth)
+            variance = _variance_of_share(total, count)
         else:
+            few = count < _FEWEST
             away = (data.effect[rows] - mean[place[rows]]) ** 2
             rest = max(int(count.sum()) - cells, 1)
             own = np.bincount(place[rows], away, cells) / freedom
@@ -168,40 +165,44 @@ def _stratified(
     return Estimate(value, error, freedom, averages=averages)
 
 
-def _smoothed(data: _Variables, change: tuple[int, int], place: NDArray[np.intp]) -> Estimate:
+def _variance_of_share(total: NDArray[Any], count: NDArray[Any]) -> Floats:
+    """Return the variance of an event, also of a share of zero or one (Agresti and Caffo 2000)."""
+    smooth = (total + 1.0) / (count + 2.0)
+    variance: Floats = smooth * (1.0 - smooth)
+    return variance
+
+
+def _smoothed(data: _Variables, change: tuple[int, int], strata: Combinations) -> Estimate:
     """Average posterior means of probabilities within combinations, some of which have few rows.
 
     The prior of a probability is worth `_PRIOR_ROWS` rows and has the mean of a logistic regression
     without interactions, whose own uncertainty is added: combinations without rows are as uncertain
     as their prior.
     """
-    n, cells = len(place), int(place.max()) + 1
-    share = np.bincount(place, minlength=cells) / n
+    place, cells = strata.place, strata.counts.shape[1]
+    n, share = len(place), np.bincount(place) / len(place)
     first = np.unique(place, return_index=True)[1]
     design = np.column_stack([np.ones(cells), _dummies(data.given[first], data.sizes)])
-    means, parts = [], []  # parts: variances and their degrees of freedom
-    for code in change:
+    means, variances, degrees = [], [], []
+    for code, count in zip(change, strata.counts, strict=True):
         rows = data.cause == code
-        count = np.bincount(place[rows], minlength=cells)
         total = np.bincount(place[rows], data.effect[rows], cells)
         prior = _shares(data.effect.astype(np.intp), 2, data, rows)[first, 1]
         mean = (total + _PRIOR_ROWS * prior) / (count + _PRIOR_ROWS)
         means.append(mean)
-        smooth = (total + 1.0) / (count + 2.0)  # as in `_stratified`
-        within = share**2 * smooth * (1.0 - smooth) / (count + _PRIOR_ROWS + 1.0)
-        parts.append((within, count + _PRIOR_ROWS))
+        variances.append(share**2 * _variance_of_share(total, count) / (count + _PRIOR_ROWS + 1.0))
+        degrees.append(count + _PRIOR_ROWS)
         information = (design * (count * prior * (1.0 - prior))[:, None]).T @ design
         information += 0.25 * np.eye(design.shape[1])  # of one row per coefficient
         weight = design.T @ (share * _PRIOR_ROWS / (count + _PRIOR_ROWS) * prior * (1.0 - prior))
-        doubt = np.array([weight @ np.linalg.solve(information, weight)])
-        parts.append((doubt, np.array([max(float(rows.sum() - len(weight)), 1.0)])))
+        variances.append(np.array([weight @ np.linalg.solve(information, weight)]))
+        degrees.append(np.array([max(float(rows.sum() - len(weight)), 1.0)]))
     difference = means[1] - means[0]
     value = float(share @ difference)
-    parts.append((np.array([share @ (difference - value) ** 2 / n]), np.array([n - 1.0])))
-    spread = sum(float(variance.sum()) for variance, _ in parts)
-    freedom = spread**2 / sum(float((v**2 / degrees).sum()) for v, degrees in parts)
+    between = float(share @ (difference - value) ** 2) / n
+    error, freedom = _combined(np.concatenate(variances), np.concatenate(degrees), between, n)
     averages = (float(share @ means[0]), float(share @ means[1]))
-    return Estimate(value, float(np.sqrt(spread)), freedom, averages=averages)
+    return Estimate(value, error, freedom, averages=averages)
 
 
 def _combined(within: Floats, degrees: Floats, between: float, n: int) -> tuple[float, float]:

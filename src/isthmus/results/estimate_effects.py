@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any, TypeAlias
 
-from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, PAG, PDAG, Knowledge
 from isthmus.graphs.adjustment import find_adjustment
 from isthmus.graphs.possible_parents import (
@@ -56,8 +55,6 @@ def estimate_effect(
     comparison
         What it is the difference of.
     """
-    if graph.index(cause) == graph.index(effect):
-        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
     if knowledge is not None and knowledge.excludes_path(graph.nodes, cause, effect):
         nothing = PossibleEffect(graph.parents(cause), (), 0.0, 0.0, 0)
         return EffectEstimate(
@@ -123,8 +120,6 @@ def estimate_pag_effect(
     comparison
         What it is the difference of.
     """
-    if pag.index(cause) == pag.index(effect):
-        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
     found = find_adjustment(pag, cause, effect)
     zero = None if found.has_path else ZeroEffect.NO_PATH
     if knowledge is not None and knowledge.excludes_path(pag.nodes, cause, effect):
