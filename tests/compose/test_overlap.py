@@ -104,6 +104,9 @@ def test_combinations_that_lack_a_level_by_chance_are_predicted() -> None:
     assert estimate.alternatives[0].without_overlap == pytest.approx(1 - np.mean(both))
     assert str(estimate).startswith("t (False → True) → y: rests on extrapolation of the regressio")
     assert estimate.interval()[0] < 1.0 < estimate.interval()[1]
+    event = ist.effect(table | {"y": table["y"] > 0}, dag_of(*names), "t", "y")
+    assert event.alternatives[0].extrapolated  # the prior of a probability is a regression, too
+    assert "rests on extrapolation of the regression" in str(event)
     # All of the rows with z0 and z1 are treated: an interaction, which no regression shows.
     gap = table | {"t": t | (z[:, 0] & z[:, 1])}
     with pytest.raises(DataError, match=r"z0 = True and z1 = True.*all combinations"):

@@ -109,6 +109,7 @@ def standardised_effect(
     data = _Variables(own, sizes[0], values, rows[:, 2:], sizes[2:])
     cells = combinations(own, change, data.given, data.sizes)
     binary, unlikely, fewest = outcome is not None, cells.rare, int(cells.counts.min())
+    modelled = cells.lacking  # rows of which the model tells all under one of the levels
     enough = cells.counts.sum(axis=1).min() - cells.counts.shape[1] >= _FEWEST
     if binary and fewest < _FEWEST and 0 not in data.sizes:
         estimate = _smoothed(data, change, cells)
@@ -122,12 +123,12 @@ def standardised_effect(
             levels = (cells.counts.shape[1], *[0] * len(numbers))
             data = data._replace(given=merged, sizes=levels)
         estimate, unlikely = _regressed(data, change, binary=binary)
-        unlikely = unlikely | cells.lacking
-        estimate = estimate._replace(extrapolated=bool(unlikely.mean() > FEW_ROWS))
+        modelled = unlikely = unlikely | modelled
     left = float(out.mean())
     return estimate._replace(
         largest=1.0 if binary else np.inf,
         without_overlap=left + (1.0 - left) * float(unlikely.mean()),
+        extrapolated=bool(modelled.mean() > FEW_ROWS),
     )
 
 
