@@ -116,8 +116,7 @@ def main() -> None:
     slow = [r for r in of["cost"] if "Mbit/s" in r["name"]]
     if slow:
         print("\n## 40 ms per round trip, 100 Mbit/s\n")
-        print("A relay delays each direction by 20 ms and limits it. The machine was busy: the")
-        print("measured time has waiting for a core in it, which the estimate has not.\n")
+        print("A relay delays each direction by 20 ms and limits it. Nothing else of weight ran.\n")
         print(far(slow))
     sizes = [f"k2 n={n} m={m} u=2" for m in (8, 20, 37) for n in (1_000, 10_000, 100_000)]
     sizes += ["k2 n=10000000 m=5 u=2", "k2 n=1000000 m=37 u=2"]
