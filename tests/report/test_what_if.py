@@ -231,6 +231,7 @@ def test_a_bootstrap_shows_shares_and_no_python(browser: Any, tmp_path: Path) ->
     assert all(share == pytest.approx(either[a, b]) for a, b, share in shares)
     assert "Python" not in page.inner_text("body")
     assert "isthmus bootstrap" in page.inner_text("#again")
+    assert page.inner_text("#facts").startswith("t.csv · 500 rows · ")
     solution = ist.learn(table)
     solution.report(report, certainty=ensemble, table="asia")
     page = opened(browser, report)

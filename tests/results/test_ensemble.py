@@ -215,11 +215,12 @@ def test_plot() -> None:
 def test_files(tmp_path: Path) -> None:
     graphs = [DAG(["a", "b"], [("a", "b")]), DAG(["a", "b"])]
     disclosure = Disclosure((Release("hospital", "counts", "plain", 4),))
-    ensemble = Ensemble.from_dags(graphs, [3, 1], notes=("by hand",), disclosure=disclosure)
+    notes = ("by hand",)
+    ensemble = Ensemble.from_dags(graphs, [3, 1], notes=notes, disclosure=disclosure, rows=12)
     ensemble.save(tmp_path / "ensemble")
     again = Ensemble.load(tmp_path / "ensemble")
     assert (again.nodes, again.notes, again.dags) == (("a", "b"), ("by hand",), ensemble.dags)
-    assert again.disclosure == disclosure
+    assert (again.disclosure, again.rows) == (disclosure, 12)
     np.testing.assert_array_equal(again.weights, ensemble.weights)
     content = (tmp_path / "ensemble").read_bytes()
     for damaged in (b"", content[:-40], content.replace(b"header", b"hebder")):

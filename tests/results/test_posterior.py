@@ -40,7 +40,7 @@ def posterior(chains: Any, **more: Any) -> Posterior:
     counts = np.bincount(chains.ravel(), minlength=3).astype(float)
     parents = Ensemble.from_dags(GRAPHS).parents
     return Posterior(
-        Ensemble(NAMES, parents, counts, np.array([-1.0, -2.0, -3.0])),
+        Ensemble(NAMES, parents, counts, np.array([-1.0, -2.0, -3.0]), rows=70),
         chains,
         Status(Ending.CONVERGED, "all draws were made.", 10, 0.5),
         Disclosure((Release("site", "sums", "secure sum", 9),)),
@@ -96,6 +96,7 @@ def test_chains_can_be_selected(tmp_path: Path) -> None:
     np.testing.assert_array_equal(some.trace(), [[-1, -1, -1, -3], [-3] * 4])
     np.testing.assert_allclose(some.ensemble.weights, [3 / 8, 5 / 8])
     assert "2 of 3 chains" in some.notes[-1]
+    assert some.rows == 70
     weighted = posterior([[0, 1], [1, 2]], log_weights=np.log([1.0, 3.0, 1.0])).select_chains([0])
     np.testing.assert_allclose(weighted.ensemble.weights, [1 / 4, 3 / 4])
     for bad in ([], [3], [-1]):
@@ -158,7 +159,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     for attribute in fields(Posterior):
         ours, theirs = getattr(p, attribute.name), getattr(loaded, attribute.name)
         if attribute.name == "ensemble":
-            assert ours.nodes == theirs.nodes
+            assert (ours.nodes, ours.rows) == (theirs.nodes, theirs.rows)
             for name in ("parents", "weights", "log_scores"):
                 np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
         elif isinstance(ours, np.ndarray):
@@ -231,6 +232,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         {"nodes": [1, 2, 3]},
         {"disclosure": [{"site": 1, "what": "", "form": "", "size": 3}]},
         {"format": "isthmus posterior 99"},
+        {"rows": "many"},
     ],
     ids=lambda change: "-".join(map(str, *change.items())).replace("\n", ""),
 )

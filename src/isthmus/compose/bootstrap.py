@@ -154,7 +154,9 @@ def bootstrap(
     notes = [choice, *problem.reading.notes, *problem.source.notes(), *resampler.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
-    ensemble = Ensemble.from_dags(dags, disclosure=problem.source.disclosure())
+    ensemble = Ensemble.from_dags(
+        dags, disclosure=problem.source.disclosure(), rows=problem.statistics.n
+    )
     notes += check_assumptions(problem, ensemble.averaged_graph())
     return replace(ensemble, notes=tuple(notes))
 

@@ -100,7 +100,7 @@ def reweight(
     weights = counts * np.exp(log_weights - log_weights.max())
     corrected = replace(
         posterior,
-        ensemble=Ensemble(posterior.nodes, ensemble.parents, weights, totals.values),
+        ensemble=replace(ensemble, weights=weights, log_scores=totals.values),
         log_weights=log_weights,
         exact_edges=None,
         exact_paths=None,

@@ -151,7 +151,7 @@ def sample(
             f"{name} was stopped by the time limit before its first draw. Allow more time, or name "
             "another sampler."
         )
-    ensemble = _ensemble(objective.nodes, result)
+    ensemble = _ensemble(objective.nodes, result, problem.statistics.n)
     posterior = Posterior(
         ensemble=ensemble,
         chains=result.chains,
@@ -196,11 +196,11 @@ def _effect_model(problem: Problem) -> LinearEffects | None:
     return LinearEffects(problem.objective.nodes, *posterior)
 
 
-def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:
+def _ensemble(nodes: tuple[str, ...], draws: Draws, rows: int) -> Ensemble:
     weights = np.bincount(draws.chains.ravel(), minlength=len(draws.parents)).astype(np.float64)
     if draws.log_weights is not None:
         weights *= np.exp(draws.log_weights - draws.log_weights.max())
-    return Ensemble(nodes, draws.parents, weights, draws.log_scores)
+    return Ensemble(nodes, draws.parents, weights, draws.log_scores, rows=rows)
 
 
 def with_notes(posterior: Posterior) -> Posterior:

@@ -62,6 +62,8 @@ class Ensemble:
         How the graphs were made, and warnings.
     disclosure
         The data that were released.
+    rows
+        Number of rows of the data; None if not known.
 
     Examples
     --------
@@ -81,6 +83,7 @@ class Ensemble:
     log_scores: NDArray[np.float64] | None = None
     notes: tuple[str, ...] = ()
     disclosure: Disclosure = Disclosure.none()
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         names, _ = check_nodes(self.nodes)
@@ -116,6 +119,7 @@ class Ensemble:
         *,
         notes: tuple[str, ...] = (),
         disclosure: Disclosure = Disclosure.none(),
+        rows: int | None = None,
     ) -> Ensemble:
         """Collect graphs over the same nodes; equal graphs are joined.
 
@@ -125,7 +129,7 @@ class Ensemble:
             At least one graph.
         weights
             Weight of each graph; by default all count the same.
-        notes, disclosure
+        notes, disclosure, rows
             As for the class.
         """
         if not dags:
@@ -149,6 +153,7 @@ class Ensemble:
             np.array(list(joined.values())),
             notes=notes,
             disclosure=disclosure,
+            rows=rows,
         )
 
     def __len__(self) -> int:

@@ -85,6 +85,7 @@ def write_ensemble(attributes: Mapping[str, Any], path: str | PathLike[str]) -> 
         "nodes": attributes["nodes"],
         "notes": attributes["notes"],
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
+        "rows": attributes["rows"],
     }
     write_arrays(path, header, {k: attributes[k] for k in ("parents", "weights", "log_scores")})
 
@@ -100,6 +101,7 @@ def read_ensemble(path: str | PathLike[str], build: Callable[..., T]) -> T:
             log_scores=arrays.get("log_scores"),
             notes=check_strings(header["notes"]),
             disclosure=read_disclosure(header["disclosure"]),
+            rows=read_rows(header),
         )
 
     return read_arrays(path, "an ensemble", FORMAT, built)
@@ -108,6 +110,15 @@ def read_ensemble(path: str | PathLike[str], build: Callable[..., T]) -> T:
 def read_disclosure(entries: list[dict[str, Any]]) -> Disclosure:
     """Return a disclosure that was read from a file."""
     return Disclosure(tuple(_release(**entry) for entry in entries))
+
+
+def read_rows(header: Mapping[str, Any]) -> int | None:
+    """Return the number of rows of the data; None for files of versions that did not write it."""
+    match header.get("rows"):
+        case int() | None as rows:
+            return rows
+        case other:
+            raise FormatError(f"rows is {other!r}.")
 
 
 def _release(site: str, what: str, form: str, size: int) -> Release:

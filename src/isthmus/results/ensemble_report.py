@@ -35,6 +35,10 @@ class ReportableEnsemble(Protocol):
     def disclosure(self) -> Disclosure:
         """The data that were released."""
 
+    @property
+    def rows(self) -> int | None:
+        """Number of rows of the data, if it is known."""
+
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Return the share or probability of each edge."""
 
@@ -86,7 +90,7 @@ def graphs_page(
     return Page(
         title=title,
         nodes=ensemble.nodes,
-        facts=header_facts(table),
+        facts=header_facts(table, ensemble.rows),
         summary=tuple(summary[: len(summary) - len(notes)]),
         notes=notes,
         measures=measures,

@@ -133,6 +133,11 @@ class Posterior:
         """Names of the variables."""
         return self.ensemble.nodes
 
+    @property
+    def rows(self) -> int | None:
+        """Number of rows of the data; None if not known."""
+        return self.ensemble.rows
+
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Return the probability of each edge ``[from, to]``, in the order of `nodes`.
 
@@ -328,14 +333,15 @@ class Posterior:
         kept = self.chains[positions]
         used, places = np.unique(kept, return_inverse=True)
         weights = np.bincount(places.ravel()).astype(np.float64)
-        log_weights, log_scores = self.log_weights, self.ensemble.log_scores
+        log_weights, ensemble = self.log_weights, self.ensemble
         if log_weights is not None:
             log_weights = log_weights[used]
             weights *= np.exp(log_weights - log_weights.max())
-        scores = None if log_scores is None else log_scores[used]
+        scores = None if ensemble.log_scores is None else ensemble.log_scores[used]
+        parents = ensemble.parents[used]
         return replace(
             self,
-            ensemble=Ensemble(self.nodes, self.ensemble.parents[used], weights, scores),
+            ensemble=replace(ensemble, parents=parents, weights=weights, log_scores=scores),
             chains=places.reshape(kept.shape).astype(np.int64),
             log_weights=log_weights,
             chain_edges=None if self.chain_edges is None else self.chain_edges[positions],

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from isthmus.errors import FormatError
 from isthmus.graphs.names import check_strings
 from isthmus.results.ensemble import Ensemble
-from isthmus.results.ensemble_file import read_arrays, read_disclosure, write_arrays
+from isthmus.results.ensemble_file import read_arrays, read_disclosure, read_rows, write_arrays
 from isthmus.results.provenance import read_provenance
 from isthmus.results.status import Ending, Status
 
@@ -27,6 +27,7 @@ def write_posterior(attributes: Mapping[str, Any], path: str | PathLike[str]) ->
     header = {
         "format": _FORMAT,
         "nodes": ensemble.nodes,
+        "rows": ensemble.rows,
         "status": asdict(attributes["status"]),
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
         "provenance": asdict(attributes["provenance"]),
@@ -55,9 +56,14 @@ def _attributes(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
             raise FormatError(f"{name} is {header[name]!r}.")
     status = header["status"]
     status["ending"] = Ending(status["ending"])
-    scores = arrays.get("log_scores")
     return {
-        "ensemble": Ensemble(tuple(header["nodes"]), arrays["parents"], arrays["weights"], scores),
+        "ensemble": Ensemble(
+            tuple(header["nodes"]),
+            arrays["parents"],
+            arrays["weights"],
+            arrays.get("log_scores"),
+            rows=read_rows(header),
+        ),
         "chains": arrays["chains"],
         "status": Status(**status),
         "disclosure": read_disclosure(header["disclosure"]),
