@@ -1,9 +1,10 @@
 """Screenshots of reports with 8 to 500 nodes, on a desktop and on a phone, to look at.
 
-    python benchmarks/report_pictures.py FOLDER [NODES ...]
+    python benchmarks/report_pictures.py FOLDER [REPORT ...]
 
 Writes reports of 8 (asia), 31 (breast cancer, mixed), 37 (alarm), 100 (simulated), 223 (andes) and
-500 (simulated) nodes, and for each the page as it opens, the whole network, the communities, and
+500 (simulated) nodes, of hidden causes (pag), a bootstrap, a posterior, and smaller mixed and
+Gaussian networks, and for each the page as it opens, the whole network, the communities, and
 what-if where the page can answer. Networks are looked for in ../shared/data, or under ISTHMUS_DATA.
 """
 
@@ -57,11 +58,31 @@ TABLES: dict[int, Callable[[], Any]] = {
 }
 
 
-def report(count: int, folder: Path) -> Path:
-    """Write the report of the table with this many columns."""
-    path = folder / f"{count}.html"
-    solution = ist.learn(TABLES[count](), seed=1)
-    solution.report(path, title=f"Network of {count} variables", table="table.csv")
+def without_some() -> Any:
+    """Return columns of which some common causes are missing."""
+    table = ist.simulate.linear(ist.simulate.erdos_renyi(14, 22, seed=3), 2_000, seed=3).data
+    return {name: table[name] for i, name in enumerate(table) if i not in (2, 3, 4)}
+
+
+def means() -> Any:
+    table = breast_cancer()
+    return table[[name for name in table if name.startswith("mean") or name == "diagnosis"]]
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    **{str(n): lambda make=make: ist.learn(make(), seed=1) for n, make in TABLES.items()},
+    "pag": lambda: ist.learn(without_some(), search=ist.BossFCI()),
+    "bootstrap": lambda: ist.bootstrap(classic("asia"), replicates=100),
+    "posterior": lambda: ist.sample(classic("asia"), draws=500),
+    "mixed": lambda: ist.learn(means(), seed=1),
+    "gaussian": lambda: ist.learn(genes(12), seed=1),
+}
+
+
+def report(name: str, folder: Path) -> Path:
+    """Write the report of this name."""
+    path = folder / f"{name}.html"
+    RESULTS[name]().report(path, table="table.csv")
     return path
 
 
@@ -75,23 +96,25 @@ def pictures(browser: Any, path: Path) -> None:
         for name in ("opened", "all", "groups", "whatif"):
             if name != "opened":
                 button = page.locator(f"[data-mode={name}], [data-view={name}]")
+                if not button.count():
+                    continue
                 button.click()
             page.wait_for_timeout(400)
             page.screenshot(path=path.with_name(f"{path.stem}-{screen}-{name}.png"))
         page.close()
 
 
-def main(folder: Path, counts: list[int]) -> None:
+def main(folder: Path, names: list[str]) -> None:
     """Write reports and their pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as started:
         browser = started.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        for count in counts:
-            pictures(browser, report(count, folder))
+        for name in names:
+            pictures(browser, report(name, folder))
         browser.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [int(word) for word in sys.argv[2:]] or list(TABLES))
+    main(Path(sys.argv[1]), sys.argv[2:] or list(RESULTS))

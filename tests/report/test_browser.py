@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 from tests.report.pages import DESKTOP, PATIENCE, PHONE, network, opened, wait_until, write
 
@@ -23,13 +24,14 @@ pytestmark = pytest.mark.browser
 EVIL = "</script><img src=x onerror=alert(1)> \"quoted\" 'ä' 変数"
 
 
-def boxes(page: Any) -> list[list[float]]:
+def boxes(page: Any, of: str = "[node]") -> list[list[float]]:
     """Return left, top, right, bottom and the font size of all names drawn, in pixels."""
     found: list[list[float]] = page.evaluate(
-        """() => { const { cy } = Report.network;
-        return cy.nodes('[node]').map((n) => {
+        """(of) => { const { cy } = Report.network;
+        return cy.nodes(of).map((n) => {
           const { x1, y1, x2, y2 } = n.renderedBoundingBox({ includeOverlays: false });
-          return [x1, y1, x2, y2, n.pstyle('font-size').pfValue * cy.zoom()]; }); }"""
+          return [x1, y1, x2, y2, n.pstyle('font-size').pfValue * cy.zoom()]; }); }""",
+        of,
     )
     return found
 
@@ -49,16 +51,45 @@ def test_a_variable_is_found_and_its_neighbourhood_readable_in_two_actions(
     assert page.inner_text("#panel h2") == "gene_150"
     box = page.locator("#picture").bounding_box()
     assert box["y"] < size["height"] / 2  # in sight
+    if size is PHONE:
+        page.click("[data-mode=groups]")
+        assert_readable(page, of=".closed")
+    elif count == 500:
+        page.keyboard.press("Escape")
+        page.click("[data-mode=all]")
+        assert_spread(page, dag)
     assert page.problems == []
 
 
-def assert_readable(page: Any, *, inside: bool = True) -> None:
-    drawn = boxes(page)
+def assert_spread(page: Any, dag: ist.DAG) -> None:
+    """No dot of the overview lies on another one, parents are above, and tiles have titles."""
+    wait_until(page, "Number(document.querySelector('#labels').dataset.shown) > 10")
+    heads = heads_of(page)
+    assert len(heads) == len(dag.edges)
+    assert min(length for _, _, length, *_ in heads) > 6.4  # pixels
+    places = page.evaluate(
+        "Report.network.cy.nodes('[node]').map((n) => Object.values(n.renderedPosition()))"
+    )
+    apart = [max(abs(a - c), abs(b - d)) for (a, b), (c, d) in itertools.combinations(places, 2)]
+    assert min(apart) > 10
+    frame = page.locator("#drawing").bounding_box()
+    assert all(0 < x < frame["width"] and 0 < y < frame["height"] for x, y in places)
+    community = page.evaluate("Report.groups.of")
+    edges = [(dag.index(a), dag.index(b)) for a, b in dag.edges]
+    inner = [places[b][1] - places[a][1] for a, b in edges if community[a] == community[b]]
+    assert np.mean(np.array(inner) > -1) > 0.95
+    titles = page.evaluate("Report.network.cy.nodes('.group').map((n) => n.data('label'))")
+    assert len(titles) == max(community) + 1
+    assert "Each tile is a community" in page.inner_text("#panel")
+
+
+def assert_readable(page: Any, *, of: str = "[node]") -> None:
+    drawn = boxes(page, of)
     assert min(size for *_, size in drawn) >= 11
     for (left, top, right, bottom, _), (x1, y1, x2, y2, _) in itertools.combinations(drawn, 2):
         assert x1 >= right or x2 <= left or y1 >= bottom or y2 <= top
     frame = page.locator("#drawing").bounding_box()
-    for left, top, right, bottom, _ in drawn if inside else ():
+    for left, top, right, bottom, _ in drawn:
         assert left >= 0
         assert top >= 0
         assert right <= frame["width"]
@@ -127,6 +158,12 @@ def assert_apart(page: Any) -> None:
         assert -2 < min(reach) < 40
 
 
+BEHIND = """() => { const { cy } = Report.network; const centre = cy.$id(`n${Report.state.chosen}`);
+  const { x1, x2, y1, y2 } = centre.boundingBox({ includeOverlays: false });
+  return cy.edges().filter((e) => !e.connectedNodes().contains(centre)).map((e) => e.midpoint())
+    .filter(({ x, y }) => x1 < x && x < x2 && y1 < y && y < y2); }"""
+
+
 def test_layers_and_neighbourhoods_show_every_arrowhead(browser: Any, tmp_path: Path) -> None:
     dag = network(20)
     for size in (DESKTOP, PHONE):
@@ -138,6 +175,7 @@ def test_layers_and_neighbourhoods_show_every_arrowhead(browser: Any, tmp_path: 
             page.click("[data-mode=near]")
         assert_readable(page)
         assert_apart(page)
+        assert page.evaluate(BEHIND) == []
         page.click("#part")
         assert page.evaluate("Report.state.mode") == "all"
         assert page.problems == []

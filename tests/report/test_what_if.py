@@ -120,6 +120,11 @@ def test_numbers_move_by_the_closed_form(browser: Any, tmp_path: Path) -> None:
             assert answers[i]["mean"] == pytest.approx(float(answer.mean[0]), abs=1e-9)
             deviation = float(np.sqrt(answer.covariance[0, 0]))
             assert answers[i]["deviation"] == pytest.approx(deviation, abs=1e-9)
+            mean, spread = page.text_content(f".card[data-node='{i}'] .value").split(" ± ")
+            digits = max(0, 2 - int(np.floor(np.log10(1.96 * deviation))))
+            assert spread == f"{1.96 * deviation:.{digits}f}"  # three digits
+            assert float(mean) == pytest.approx(float(answer.mean[0]), abs=0.51 * 10.0**-digits)
+    assert "± for the range of 95 %" in page.inner_text("#asked")
     assert page.problems == []
 
 
@@ -231,6 +236,7 @@ def test_a_bootstrap_shows_shares_and_no_python(browser: Any, tmp_path: Path) ->
     assert all(share == pytest.approx(either[a, b]) for a, b, share in shares)
     assert "Python" not in page.inner_text("body")
     assert "isthmus bootstrap" in page.inner_text("#again")
+    assert page.locator("[data-view=whatif]").count() == 0  # there are no parameters
     assert page.inner_text("#facts").startswith("t.csv · 500 rows · ")
     solution = ist.learn(table)
     solution.report(report, certainty=ensemble, table="asia")

@@ -70,6 +70,7 @@ def render(page: Page) -> str:
         data=_data(page, exports),
         exports=exports,
         picture=picture,
+        answers=not isinstance(page.network, str | GPNetwork),
         interactive=bool(libraries),
         remedy=_remedy(),
         rows=_rows(page),
@@ -186,7 +187,6 @@ def _data(page: Page, exports: dict[str, str]) -> dict[str, Any]:
         "compared": page.comparison is not None,
         "states": STATES,
         "exports": exports,
-        "parameters": not isinstance(page.network, str | GPNetwork),
         "again": page.run_again.with_knowledge(local=not page.releases and not page.legend),
         "pag": bool(page.legend),
     }

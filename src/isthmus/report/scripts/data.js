@@ -16,7 +16,7 @@ const Report = (() => {
   const hub = nodes.length ? degrees.indexOf(Math.max(...degrees)) : null;
   const crowded = nodes.length > 100 || (matchMedia("(max-width: 40rem)").matches && nodes.length > 14);
   const start = crowded && !data.compared && document.querySelector("#drawing") ? { mode: "near", chosen: hub } : { mode: overview, chosen: null };
-  const state = { ...start, edge: null, view: "network", radius: 1, least: null, compared: data.compared };
+  const state = { ...start, edge: null, view: "network", radius: 1, least: null, named: true, compared: data.compared };
   const listeners = [];
 
   function change(what) {

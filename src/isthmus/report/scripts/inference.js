@@ -230,12 +230,11 @@ Report.inference = (() => {
   // A network that can be asked, or the reason why there is none.
   function prepare() {
     const { json } = Report.data.exports;
-    if (!json) return Report.data.parameters ? "The network is too large to be part of this page." : "This report has no parameters, which answers need.";
+    if (!json) return "The network is too large to be part of this page.";
     const network = JSON.parse(json);
     if (network.type === "gaussian") return gaussian(network);
     if (network.type === "discrete") return discrete(network) ?? "So many variables of this network depend on each other at once that exact answers take too long for a page.";
-    if (network.type === "mixed") return "This network has categories and numbers, for which a page cannot compute exact answers.";
-    return "This report has no parameters, which answers need.";
+    return "This network has categories and numbers, for which a page cannot compute exact answers.";
   }
 
   return { prepare, discrete, gaussian };

@@ -4,7 +4,7 @@
   const { nodes, edges, state, groups, layout, routes, marks, color } = Report;
   const FONT = 13;
   const READABLE = 11; // pixels of the smallest names in boxes; below, nodes are dots and labels.js writes names
-  const DOT = 9; // pixels
+  const DOT = nodes.length > 300 ? 7 : 9; // pixels
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${FONT}px system-ui, sans-serif`;
 
@@ -76,6 +76,12 @@
     };
   }
 
+  // A route between two places, as data of an edge.
+  function along(route, from, to) {
+    const relative = ([x, y], [cx, cy]) => `${x - cx}px ${y - cy}px`;
+    return { ...segments(route.points, route.start, route.stop), start: relative(route.start, from), stop: relative(route.stop, to) };
+  }
+
   function nodeElement(node, place, own = sizes[node]) {
     return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], ...own }, position: { x: place[0], y: place[1] } };
   }
@@ -98,15 +104,15 @@
       width: strength === null ? 1.4 : 0.8 + (2.4 * strength) / Report.largest, ...(own && { state: own }),
     };
     const [from, to] = [places.get(edge.from), places.get(edge.to)];
-    const relative = ([x, y], [cx, cy]) => `${x - cx}px ${y - cy}px`;
-    if (route) Object.assign(data, segments(route.points, route.start, route.stop), { start: relative(route.start, from), stop: relative(route.stop, to) });
+    if (route) Object.assign(data, along(route, from, to));
     else if (bends.length) Object.assign(data, segments(bends, from, to));
     return { group: "edges", data, classes: [own, route || bends.length ? "bent" : "straight", route ? "routed" : ""].filter(Boolean).join(" ") };
   }
 
-  const MARGIN = 24;
+  const MARGIN = matchMedia("(max-width: 40rem)").matches ? 12 : 24;
   const CLOSEST = 1.5; // zoom of small drawings
   const aspect = () => Math.max(0.4, Math.min(2.5, container.clientWidth / Math.max(container.clientHeight, 1)));
+  const room = () => [container.clientWidth, container.clientHeight].map((pixels) => (pixels - 2 * MARGIN) / CLOSEST); // at the closest zoom
   const links = (own) => own.map((edge) => ({ from: edge.from, to: edge.to, weight: edge.state === "missing" ? 0 : 1 }));
   const size = (id) => sizes[id];
 
@@ -127,15 +133,14 @@
   }
 
   // Boxes that have room for all arrowheads.
-  const taller = (heads, id, step = 5) => ({ ...sizes[id], height: Math.max(sizes[id].height, routes.room(heads(id), step)) });
+  const taller = (heads, id, step = 5, own = sizes[id]) => ({ ...own, height: Math.max(own.height, routes.room(heads(id), step)) });
   const wider = (heads, id) => ({ ...sizes[id], width: Math.max(sizes[id].width, routes.room(heads(id), routes.HEAD) + 12) });
 
   function flatElements(ids) {
     const own = shownEdges(ids);
-    const room = (pixels) => (pixels - 2 * MARGIN) / CLOSEST;
     const heads = routes.heads(own);
     const wide = (id) => wider(heads, id);
-    const box = layout.stretched(layout.flat(ids, links(own), wide, aspect()), wide, room(container.clientWidth), room(container.clientHeight));
+    const box = layout.stretched(layout.flat(ids, links(own), wide, aspect()), wide, ...room());
     const boxes = ids.map((id) => nodeElement(id, box.places.get(id), wide(id)));
     const made = drawn(boxes, [...box.bends.values()].flat());
     const way = readable(made) ? routes.down(own, box.places, box.bends, wide) : null;
@@ -167,13 +172,13 @@
     const [wide, high] = [container.clientWidth, container.clientHeight].map((pixels) => (pixels - 2 * MARGIN) * (FONT / READABLE));
     const most = Math.max(before.length, after.length);
     const margin = own.every(touches) ? 0 : 100; // for what bulges
-    let room = (id) => (id === centre ? taller(() => most, id) : sizes[id]);
-    let box = layout.around(centre, before, after, room, wide - margin, high);
-    if (box.narrow) box = layout.around(centre, before, after, (room = size), wide - margin / 2, high);
-    const way = routes.around(own, centre, box, room);
+    let roomy = (id) => (id === centre ? taller(() => most, id, most > 20 ? 5 : routes.HEAD) : sizes[id]);
+    let box = layout.around(centre, before, after, roomy, wide - margin, high);
+    if (box.narrow) box = layout.around(centre, before, after, (roomy = size), wide - margin / 2, high);
+    const way = routes.around(own, centre, box, roomy);
     const arcs = own.filter((edge) => !touches(edge)).flatMap((edge) => way(edge).points);
     return drawn([
-      ...[centre, ...ids].map((id) => nodeElement(id, box.places.get(id), room(id))),
+      ...[centre, ...ids].map((id) => nodeElement(id, box.places.get(id), roomy(id))),
       ...own.map((edge) => edgeElement(edge, box.places, { route: way(edge), fade: touches(edge) ? 0.9 : 0.3 })),
     ], arcs);
   }
@@ -182,65 +187,142 @@
   function frame(group, inner) {
     const [left, right] = [Math.min(...inner.map(([x, , own]) => x - own.width / 2)), Math.max(...inner.map(([x, , own]) => x + own.width / 2))];
     const [top, bottom] = [Math.min(...inner.map(([, y, own]) => y - own.height / 2)), Math.max(...inner.map(([, y, own]) => y + own.height / 2))];
-    const data = { id: `g${group}`, groupNumber: group, label: "", width: right - left + 16, height: bottom - top + 16 };
+    return framed(group, [left - 8, top - 8, right + 8, bottom + 8]);
+  }
+
+  function framed(group, [left, top, right, bottom], label = "") {
+    const data = { id: `g${group}`, groupNumber: group, label, width: right - left, height: bottom - top };
     return { group: "nodes", data, position: { x: (left + right) / 2, y: (top + bottom) / 2 }, classes: "group", grabbable: false };
+  }
+
+  const closedNode = (id, [x, y], own) => ({ group: "nodes", data: { id, groupNumber: groupOf(id), label: groups.label(groupOf(id)), ...own }, position: { x, y }, classes: "closed" });
+  const groupOf = (id) => Number(id.slice(1));
+  const around = ([x, y], { width, height }) => [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
+
+  // Points along the curve that cytoscape.js draws, and their distances from its start.
+  function sampled(path) {
+    const middle = ([ax, ay], [bx, by]) => [(ax + bx) / 2, (ay + by) / 2];
+    const [start, stop] = [path[0], path.at(-1)];
+    const controls = path.length > 2 ? path.slice(1, -1) : [middle(start, stop)];
+    const knots = [start, ...controls.slice(1).map((point, i) => middle(controls[i], point)), stop];
+    const points = [[...start, 0]];
+    controls.forEach((control, i) => {
+      for (let step = 1; step <= 20; step += 1) {
+        const t = step / 20;
+        const [x, y] = [0, 1].map((k) => (1 - t) ** 2 * knots[i][k] + 2 * t * (1 - t) * control[k] + t ** 2 * knots[i + 1][k]);
+        const [px, py, far] = points.at(-1);
+        points.push([x, y, far + Math.hypot(x - px, y - py)]);
+      }
+    });
+    return points;
+  }
+
+  // How far along its path the number of an edge stands: near the middle, on no box and no other number.
+  function free(path, text, taken) {
+    const points = sampled(path);
+    const size = { width: pen.measureText(text).width + 8, height: 20 };
+    const at = (share) => points.find(([, , far]) => far >= share * points.at(-1)[2]);
+    const clear = (point) => { const [left, top, right, bottom] = around(point, size); return !taken.some((t) => t[0] < right && left < t[2] && t[1] < bottom && top < t[3]); };
+    const place = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18].map(at).find(clear) ?? at(0.5);
+    taken.push(around(place, size));
+    return place[2];
+  }
+
+  // Lines with large numbers come last, so that no other crosses them out.
+  const byCount = (merged) => merged.sort((a, b) => a.edges.length - b.edges.length);
+
+  // An edge that stands for several, along a path or a route.
+  function mergedEdge({ from, to, edges: own, heads }, path, taken, route = null) {
+    const id = (end) => (typeof end === "number" ? `n${end}` : end);
+    const count = groups.tally(own);
+    return {
+      group: "edges",
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count, edges: own.length, differ: groups.differences(own), along: count ? free(path, count, taken) : 0, ...route },
+      classes: `counted ${route ? "bent routed" : "straight"}`,
+    };
+  }
+
+  // All groups closed, on two sides of their edges: names need less room than on an ellipse.
+  function closedElements() {
+    const own = byCount(groups.joined((node) => `g${groups.of[node]}`, Report.visible));
+    const heads = routes.heads(own);
+    const tall = (id) => taller(heads, id, 5, sizeOf(groups.label(groupOf(id))));
+    const ids = groups.members.map((_, group) => `g${group}`);
+    const box = layout.ring(ids, own.map(({ from, to, edges: joined }) => ({ from, to, weight: joined.length })), tall, aspect());
+    const way = routes.across(own, box, tall);
+    const taken = ids.map((id) => around(box.places.get(id), tall(id)));
+    const lines = own.map((edge) => {
+      const route = way(edge);
+      return mergedEdge(edge, [route.start, ...route.points, route.stop], taken, along(route, box.places.get(edge.from), box.places.get(edge.to)));
+    });
+    return drawn([...ids.map((id) => closedNode(id, box.places.get(id), tall(id))), ...lines]);
   }
 
   // Open groups show their nodes in a box, closed ones are a node of their own.
   function groupElements(open) {
     const place = (node) => (open.has(groups.of[node]) ? node : `g${groups.of[node]}`);
     const visible = edges.filter(Report.visible);
+    const between = groups.joined((node) => groups.of[node], Report.visible);
     const boxes = new Map();
     groups.members.forEach((members, group) => {
       const inner = visible.filter((e) => groups.of[e.from] === group && groups.of[e.to] === group);
       boxes.set(group, open.has(group) ? layout.flat(members, links(inner), size, 1.6) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
     });
-    const between = groups.joined((node) => groups.of[node], Report.visible);
-    const whole = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
+    const arranged = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
+    const extent = (id) => (typeof id === "number" ? sizes[id] : sizeOf(groups.label(groupOf(id))));
+    const whole = open.size ? arranged : layout.stretched(arranged, extent, ...room());
     const elements = [];
     groups.members.forEach((members, group) => {
       const id = `g${group}`;
       if (open.has(group)) {
         elements.push(frame(group, members.map((node) => [...whole.places.get(node), sizes[node]])));
         elements.push(...members.map((node) => nodeElement(node, whole.places.get(node))));
-      } else {
-        const [x, y] = whole.places.get(id);
-        const label = groups.label(group);
-        elements.push({ group: "nodes", data: { id, groupNumber: group, label, ...sizeOf(label) }, position: { x, y }, classes: "closed" });
-      }
+      } else elements.push(closedNode(id, whole.places.get(id), sizeOf(groups.label(group))));
     });
     const single = visible.filter((e) => typeof place(e.from) === "number" && typeof place(e.to) === "number");
-    elements.push(...single.map((e) => edgeElement(e, whole.places, { bends: smooth(whole.bends.get(`${e.from} ${e.to}`) ?? []), fade: strengthFade(e) * (groups.of[e.from] === groups.of[e.to] || e.mark === "open" ? 1 : 0.5) })));
-    const id = (end) => (typeof end === "number" ? `n${end}` : end);
-    const at = new Map(elements.filter(({ position }) => position).map(({ data, position }) => [data.id, { ...data, ...position }]));
-    // Pixels between the borders of two boxes, along the line between their centres.
-    const apart = (a, b) => {
-      const [dx, dy] = [Math.abs(at.get(a).x - at.get(b).x), Math.abs(at.get(a).y - at.get(b).y)];
-      const inside = [a, b].reduce((sum, end) => sum + Math.min(at.get(end).width / 2 / (dx || 1e-9), at.get(end).height / 2 / (dy || 1e-9)), 0);
-      return Math.max(0, 1 - inside) * Math.hypot(dx, dy);
+    elements.push(...single.map((e) => edgeElement(e, whole.places, { bends: smooth(whole.bends.get(`${e.from} ${e.to}`) ?? []), fade: groupFade(e) })));
+    // The border of one box, on the line to the centre of another.
+    const border = (a, b) => {
+      const [[ax, ay], [bx, by]] = [whole.places.get(a), whole.places.get(b)];
+      const share = Math.min(0.5, extent(a).width / 2 / Math.abs(bx - ax || 1e-9), extent(a).height / 2 / Math.abs(by - ay || 1e-9));
+      return [ax + share * (bx - ax), ay + share * (by - ay)];
     };
-    const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
-    elements.push(...merged.map(({ from, to, edges: own, heads }) => ({
-      group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own), along: 0.45 * apart(id(from), id(to)) },
-      classes: "counted straight",
-    })));
-    return drawn(elements, [...whole.bends.values()].flat());
+    const merged = byCount(groups.joined(place, (e) => Report.visible(e) && !single.includes(e)));
+    const taken = [...whole.places].map(([id, at]) => around(at, extent(id)));
+    elements.push(...merged.map((edge) => mergedEdge(edge, [border(edge.from, edge.to), border(edge.to, edge.from)], taken)));
+    const made = drawn(elements, [...whole.bends.values()].flat());
+    const ring = open.size || readable(made) ? made : closedElements();
+    return readable(ring) ? ring : made;
+  }
+
+  // Edges between groups are fainter than those inside, unless they lack an arrowhead.
+  const groupFade = (edge) => strengthFade(edge) * (groups.of[edge.from] === groups.of[edge.to] || edge.mark === "open" ? 1 : 0.5);
+
+  // Everything at once, in tiles: an overview in which dots and arrowheads have room.
+  function tileElements() {
+    const own = edges.filter(Report.visible);
+    const cell = { width: Math.max(...sizes.map(({ width }) => width)) + 14, height: Math.max(...sizes.map(({ height }) => height)) + 30 };
+    const { places, frames } = layout.tiles(groups.members, links(own), cell, { width: container.clientWidth - 2 * MARGIN, height: container.clientHeight - 2 * MARGIN });
+    return drawn([
+      ...groups.members.map((members, group) => framed(group, frames.get(group), `around ${nodes[members[0]]}`)),
+      ...everything.map((node) => nodeElement(node, places.get(node))),
+      ...own.map((edge) => edgeElement(edge, places, { fade: groupFade(edge) })),
+    ]);
   }
 
   const everything = [...nodes.keys()];
   const zoomOf = ({ view }) => view?.zoom ?? 0;
   const readable = (made) => zoomOf(made) * FONT >= READABLE;
 
-  // The whole network in layers if its names can be read then; on a ring if it is dense; else in communities.
+  // The whole network in layers if its names can be read then; on a ring if it is dense; else in communities, or in even tiles.
   function wholeElements() {
-    if (nodes.length <= 64 && edges.length > 2 * nodes.length) {
+    if (nodes.length > 16 && nodes.length <= 64 && edges.filter(Report.visible).length > 2 * nodes.length) {
       const ring = [5, routes.HEAD / 3].map((step) => ringElements(everything, step)).find(readable);
       if (ring) return ring;
     }
     const flat = nodes.length <= 150 ? flatElements(everything) : null;
     if (nodes.length <= 12 || (flat && readable(flat))) return flat;
-    const parts = groupElements(new Set(groups.members.keys()));
+    const parts = nodes.length <= 300 ? groupElements(new Set(groups.members.keys())) : tileElements();
     return flat && zoomOf(flat) > zoomOf(parts) ? flat : parts;
   }
 
@@ -261,6 +343,7 @@
     cy.add(made.elements);
     if (fitted) cy.viewport(fitted);
     highlight();
+    if (named() !== state.named) Report.change({ named: named() });
   }
 
   // Show everything; a neighbourhood with names that can be read, around its centre if it is large.

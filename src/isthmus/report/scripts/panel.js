@@ -128,7 +128,7 @@
   function help() {
     if (state.view !== "network" || !Report.interactive) return [];
     if (state.mode === "groups") return [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to open or close it. Lines between boxes stand for as many edges as they are labelled with, and have a head at each end that one of these edges points to.", { class: "hint" })];
-    if (state.mode === "all" && Report.large) return [element("p", "So many variables at once are an overview. Point at one to see its edges, and select it to see its neighbourhood.", { class: "hint" })];
+    if (state.mode === "all" && !state.named) return [element("p", `So many variables at once are an overview. ${nodes.length > 300 ? "Each tile is a community: variables with more edges among each other than to the rest, around the one with most edges. Lines between tiles are faint. " : ""}Point at a variable to see its edges, and select it to see its neighbourhood.`, { class: "hint" })];
     return [];
   }
 
@@ -194,5 +194,5 @@
 
   watchTables(document);
   show();
-  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "view" in what || "radius" in what || "edited" in what) show(); });
+  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "view" in what || "radius" in what || "edited" in what || "named" in what) show(); });
 })();

@@ -13,17 +13,20 @@ Report.routes = (() => {
   // The length of a side on which this many arrowheads can be seen, with so much for each.
   const room = (count, step) => count * step + 6;
 
+  // Whether an edge, or an edge that stands for several, has a mark at this end.
+  const marked = (edge, id) => edge.heads?.has(id) ?? Report.marks.of(edge)[id === edge.to ? "head" : "tail"] !== "none";
+
   const heads = (edges) => {
     const counts = new Map();
-    for (const { to } of edges) counts.set(to, (counts.get(to) ?? 0) + 1);
+    for (const edge of edges) for (const id of [edge.from, edge.to]) if (marked(edge, id)) counts.set(id, (counts.get(id) ?? 0) + 1);
     return (id) => counts.get(id) ?? 0;
   };
 
-  // Ends of edges side by side, in the order in which they come: arrowheads in slots, starts spread evenly.
+  // Ends of edges side by side, in the order in which they come: those with marks in slots, others spread evenly.
   function ends(edges, id, length, key) {
     const sorted = (own) => own.map((edge) => [key(edge), edge]).sort(([a], [b]) => a - b).map(([, edge]) => edge);
-    const arriving = sorted(edges.filter(({ to }) => to === id));
-    const leaving = sorted(edges.filter(({ from }) => from === id));
+    const arriving = sorted(edges.filter((edge) => marked(edge, id)));
+    const leaving = sorted(edges.filter((edge) => !marked(edge, id)));
     const places = slots(arriving.length, length - 2);
     const step = Math.min(HEAD, (0.7 * length) / Math.max(leaving.length, 1));
     return new Map([
@@ -88,7 +91,7 @@ Report.routes = (() => {
     return (edge) => {
       const [start, stop] = [end(edge, edge.from), end(edge, edge.to)];
       const [a, b] = [box.sides.get(edge.from), box.sides.get(edge.to)];
-      const reach = a === b ? 45 + 0.35 * Math.abs(start[1] - stop[1]) : 0.35 * Math.abs(start[0] - stop[0]);
+      const reach = a === b ? Math.min(45 + 0.35 * Math.abs(start[1] - stop[1]), box.gap) : 0.35 * Math.abs(start[0] - stop[0]);
       return { start, stop, points: [[start[0] - a * reach, start[1]], [stop[0] - b * reach, stop[1]]] };
     };
   }
@@ -122,8 +125,18 @@ Report.routes = (() => {
       const at = border(edge, id);
       return [x + (at.y ? along : at.x * (at.half + away)), y + (at.y ? at.y * (at.half + away) : along)];
     };
+    // Edges from one side to the other pass above or below the variable, not behind it.
+    const passing = (edge) => !spoke(edge) && sideOf(edge.from) !== sideOf(edge.to);
+    const above = ({ from, to }) => box.places.get(from)[1] + box.places.get(to)[1] < 2 * middle;
+    const lanes = [true, false].map((up) => edges.filter((edge) => passing(edge) && above(edge) === up));
     return (edge) => {
       const [start, stop] = [end(edge, edge.from), end(edge, edge.to)];
+      if (passing(edge)) {
+        const { width, height } = size(centre);
+        const y = middle + (above(edge) ? -1 : 1) * (height / 2 + 22 + 9 * lanes[above(edge) ? 0 : 1].indexOf(edge));
+        const points = [-1, 1].map((side) => [side * (width / 2 + 20), y]);
+        return { start, stop, points: sideOf(edge.from) < 0 ? points : points.reverse() };
+      }
       if (!spoke(edge)) {
         const [a, b] = [border(edge, edge.from).x, border(edge, edge.to).x];
         const reach = a === b ? Math.min(70, 25 + 0.2 * Math.abs(start[1] - stop[1])) : 0.4 * Math.abs(start[0] - stop[0]);

@@ -21,6 +21,11 @@
     made.addEventListener("click", click);
     return made;
   };
+  // A mean with as many digits as its spread is worth.
+  const spread = (mean, width) => {
+    const digits = Math.max(0, Math.min(12, 2 - Math.floor(Math.log10(width || Math.abs(mean) || 1))));
+    return [mean, width].map((value) => (Math.abs(value) < 1e9 ? value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1") : Report.number(value))).join(" ± ");
+  };
   const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`);
 
   function observe(node, value) {
@@ -48,7 +53,8 @@
         row.ariaPressed = String(evidence.get(node) === i);
         row.children[1].children[0].style.width = `${100 * now[i]}%`;
         row.children[1].children[1].style.left = `${100 * first[i]}%`;
-        row.children[2].textContent = percent(now[i]);
+        const text = percent(now[i]);
+        if (row.children[2].textContent !== text) row.children[2].textContent = text;
       });
       return now.reduce((sum, share, i) => sum + Math.abs(share - first[i]) / 2, 0);
     };
@@ -63,7 +69,7 @@
     strip.append(make("i"), make("b"), make("em"));
     const text = make("p", "", { class: "value" });
     const slider = make("input", undefined, { type: "range", min: low, max: high, step: (high - low) / 200 || 1, value: mean, "aria-label": `Observed value of ${nodes[node]}` });
-    const field = make("input", undefined, { type: "number", step: "any", "aria-label": `Observed value of ${nodes[node]}, as a number` });
+    const field = make("input", undefined, { type: "number", step: "any", placeholder: "value", "aria-label": `Observed value of ${nodes[node]}, as a number` });
     slider.addEventListener("input", () => { evidence.delete(node); observe(node, Number(slider.value)); });
     field.addEventListener("change", () => { evidence.delete(node); observe(node, field.value === "" ? null : Number(field.value)); });
     const line = make("span", undefined, { class: "inputs" });
@@ -79,7 +85,7 @@
       Object.assign(strip.children[0].style, { left: `${left}%`, width: `${right - left}%` });
       strip.children[1].style.left = `${at(first.mean)}%`;
       strip.children[2].style.left = `${at(now.mean)}%`;
-      text.textContent = seen ? `observed: ${Report.number(value)}` : `${Report.number(now.mean)} ± ${Report.number(1.96 * now.deviation)}`;
+      text.textContent = seen ? `observed: ${Report.number(value)}` : spread(now.mean, 1.96 * now.deviation);
       return Math.abs(now.mean - first.mean) / (first.deviation || 1);
     };
   }
@@ -132,7 +138,7 @@
     const given = touching[target].length ? Report.other(touching[target][0], target) : target;
     root.querySelector("#asked").hidden = true;
     const parts = [make("p", reason)];
-    if (Report.data.exports.json && Report.data.parameters) {
+    if (Report.data.exports.json) {
       const { quoted } = Report.edit;
       parts.push(make("p", "The program that made this report answers such questions. Save the network with Download, JSON, and type on a command line:"));
       const pre = make("pre");
@@ -147,6 +153,7 @@
     network = Report.inference.prepare();
     if (typeof network === "string") { refuse(network); return; }
     before = network.query(new Map()).marginals;
+    root.querySelector("#spread").hidden = network.type === "discrete";
     build();
     update();
   }
