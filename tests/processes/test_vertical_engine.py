@@ -77,9 +77,11 @@ def study(companies: Callable[..., Companies]) -> Callable[..., Companies]:
 
 
 def edges_in(log: str) -> set[tuple[str, str]]:
-    """The network that a party has printed."""
-    lines = [line.split(" → ") for line in log.splitlines() if line.count(" → ") == 1]
-    return {(a, b) for a, b in lines if a in ORDER and b in ORDER}
+    """The network that a party has printed; edges that can point either way follow the order."""
+    directed = [line.split(" → ") for line in log.splitlines()]
+    pairs = [line.split(" — ") for line in log.splitlines()]
+    either = [sorted(pair, key=ORDER.index) for pair in pairs if {*pair} <= {*ORDER}]
+    return {(e[0], e[1]) for e in directed + either if len(e) == 2 and {*e} <= {*ORDER}}
 
 
 def expected_edges(sets: dict[int, set[int]]) -> set[tuple[str, str]]:

@@ -212,7 +212,9 @@ class SecretRun(Run[SearchResult]):
     def conclusion(self) -> str:
         terms = self._objective.terms
         which = "best parents" if self._exact else "parents"
+        discrete = self._objective.study.schema.of_kind(Kind.DISCRETE)
+        score = terms.score if discrete else "the Gaussian BIC"
         return (
             f"both parties computed the {which} of {len(terms.order)} variables by "
-            f"{terms.score}, at most {terms.max_parents} each, in the order of the study."
+            f"{score}, at most {terms.max_parents} each, in the order of the study."
         )

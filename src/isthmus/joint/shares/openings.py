@@ -261,7 +261,10 @@ class Openings:
                 piece = held.data[start : start + PIECE]
                 self._channel.send({"share": base64.b64encode(piece).decode()})
         other = self._take(len(held.data)) if takes else b""
-        if takes and _commitment(1 - self._rank, held.session, label, other) != theirs:
+        if takes and (
+            len(other) != len(held.data)
+            or _commitment(1 - self._rank, held.session, label, other) != theirs
+        ):
             raise self._broken(label)
         return held.data[SALT:] + other[SALT:]
 
@@ -275,8 +278,8 @@ class Openings:
 
     def _broken(self, label: str) -> AbortedError:
         return AbortedError(
-            f"The other party sent another share of {label!r} than the one it had committed to. "
-            "The value is not used, and not opened again.",
+            f"The other party sent another share of {label!r} than the one it had committed to, or "
+            "one of another size. The value is not used, and not opened again.",
             reason="other share",
         )
 
