@@ -90,7 +90,8 @@ def ours(options):
                 if seed == 0 and d <= 30:
                     frame = pd.DataFrame(table)
                     parts = [frame[:300], frame[300:500], frame[500:]]
-                    sites = [ist.Federation.simulate(parts)] if 40 * d <= ROWS else []
+                    columns = 3 * d + d * (d - 1) // 2  # values, squares and products
+                    sites = [ist.Federation.simulate(parts)] if 10 * columns <= ROWS else []
                     for source in (duckdb.connect().from_df(frame), *sites):
                         other = ist.learn(source, search=ist.LiNGAM())
                         assert other.cpdag == solutions["LiNGAM"].cpdag, (kind, d, source)

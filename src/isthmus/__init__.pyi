@@ -109,7 +109,17 @@ from isthmus.sources import (
     TimeUnit,
     WithFeatures,
 )
-from isthmus.statistics import Basis, Chebyshev, CountPlan, Counts, Expansion, Kind, Moments, Schema
+from isthmus.statistics import (
+    Basis,
+    Chebyshev,
+    CountPlan,
+    Counts,
+    Expansion,
+    Kind,
+    Moments,
+    Products,
+    Schema,
+)
 
 __all__ = [
     "ADMM",
@@ -186,6 +196,7 @@ __all__ = [
     "PriorMean",
     "PriorScale",
     "PrivateK2",
+    "Products",
     "QuantileBins",
     "RBNets",
     "Schema",

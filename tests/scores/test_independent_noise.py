@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,48 +20,87 @@ def bound(table: Mapping[str, Floats], test: ist.IndependentNoise | None = None)
     return test.bind(ist.WithFeatures(table, test.basis).moments())
 
 
-def from_rows(x: Floats, y: Floats) -> float:
-    """Compute the test of x = b y + noise from rows."""
-    x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    r = x - np.mean(x * y) * y
+def noise_of(x: Floats, parents: Floats) -> Floats:
+    return x - np.linalg.lstsq(parents.T, x)[0] @ parents
+
+
+def from_rows(x: Floats, parents: Floats) -> float:
+    """Compute the test of x = b parents + noise from rows."""
+    z = (parents - parents.mean(axis=1, keepdims=True)) / parents.std(axis=1, keepdims=True)
+    r = noise_of((x - x.mean()) / x.std(), z)
     variance = np.mean(r**2)
-    line = np.stack([np.ones_like(y), y])
-    curves = np.stack([y**2, y**3])
-    curves = curves - np.linalg.lstsq(line.T, curves.T)[0].T @ line
-    functions = np.stack([y, y**2 - 1.0])
-    conditions = np.concatenate([curves @ r, functions @ (r**2 - variance)]) / len(y)
+    squares = z**2 - 1.0
+    curves = squares - np.linalg.lstsq(z.T, squares.T)[0].T @ z
+    functions = np.concatenate([z, squares])
+    conditions = np.concatenate([curves @ r, functions @ (r**2 - variance)]) / len(x)
     both = np.mean(r**3) * curves @ functions.T
     spread = np.block(
         [
             [variance * curves @ curves.T, both],
             [both.T, (np.mean(r**4) - variance**2) * functions @ functions.T],
         ]
-    ) / len(y)
-    statistic = len(y) * conditions @ np.linalg.solve(spread, conditions)
-    return float(chi2.sf(statistic, 4))
+    ) / len(x)
+    statistic = len(x) * conditions @ np.linalg.solve(spread, conditions)
+    return float(chi2.sf(statistic, 3 * len(z)))
 
 
-def test_p_value_of_one_parent_is_that_of_rows() -> None:
+def test_p_value_is_that_of_rows() -> None:
     rng = np.random.default_rng(1)
-    y = rng.exponential(size=400)
-    x = 0.6 * y + rng.laplace(size=400)
-    test = bound({"x": 5.0 - 300.0 * x, "y": 1e6 + 0.01 * y})
-    assert test.p_value(0, [1]) == pytest.approx(from_rows(-x, y), rel=1e-6)
-    assert np.log(test.p_value(1, [0])) == pytest.approx(np.log(from_rows(y, -x)), rel=1e-6)
+    y = rng.exponential(size=(3, 400))
+    y[1] += y[0]
+    x = 0.6 * y[0] - 0.3 * y[1] + rng.laplace(size=400)
+    test = bound({"x": 5.0 - 300.0 * x, "a": 1e6 + 0.01 * y[0], "b": y[1], "c": -y[2]})
+    assert test.p_value(0, [1]) == pytest.approx(from_rows(x, y[:1]), rel=1e-6)
+    assert test.p_value(0, [1, 2]) == pytest.approx(from_rows(x, y[:2]), rel=1e-6)
+    assert test.p_value(0, [1, 2, 3]) == pytest.approx(from_rows(x, y), rel=1e-6)
+    everything = np.stack([x, y[1], y[2]])
+    reverse = np.log(from_rows(y[0], everything))
+    assert np.log(test.p_value(1, [0, 2, 3])) == pytest.approx(reverse, rel=1e-6)
     assert test.p_value(0, []) == 1.0
 
 
-def test_p_value_of_several_parents_is_that_of_a_regression_on_curves() -> None:
+def test_noise_score_adds_the_entropy_of_the_noise() -> None:
     rng = np.random.default_rng(2)
-    a, b = rng.uniform(size=(2, 300))
-    b += a
-    c = a - 2 * b + 0.1 * b**2 + rng.normal(size=300)
-    line = np.column_stack([np.ones(300), a, b])
-    curves = np.column_stack([line, a**2, a**3, b**2, b**3])
-    before, after = (np.linalg.lstsq(x, c)[1].item() for x in (line, curves))
-    test = bound({"a": a, "b": b, "c": c})
-    expected = chi2.sf(300 * (1 - after / before), 4)
-    assert test.p_value(2, [0, 1]) == pytest.approx(expected, rel=1e-6)
+    a, b, unrelated = rng.exponential(size=(3, 500))
+    c = a - 2.0 * b + rng.uniform(size=500)
+    test = bound({"a": 3.0 * a, "b": b, "c": c, "d": unrelated})
+    plain, score = test.local_score(), test.noise_score()
+    assert score is not None
+
+    def gain(x: Floats, *parents: Floats) -> float:
+        r = noise_of(x - x.mean(), np.stack([p - p.mean() for p in parents]))
+        r = r / r.std()
+        entropy = np.log1p(np.mean(r**3) ** 2 / 6.0 + (np.mean(r**4) - 3.0) ** 2 / 24.0) / 2.0
+        return float(max(0.0, 500 * entropy - np.log(500)))
+
+    assert gain(c, a, b) > 0.0
+    for child, parents, expected in (
+        (2, (0, 1), gain(c, a, b)),
+        (0, (1, 2), gain(a, b, c)),
+        (2, (0, 1, 3), gain(c, a, b)),  # the score would remove a parent that is not related
+    ):
+        added = score.local(child, parents) - plain.local(child, parents)
+        assert added == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_products_there_is_no_test_of_variance() -> None:
+    rng = np.random.default_rng(3)
+    y = rng.uniform(size=(3, 300))
+    x = y[0] + y[1] + rng.uniform(size=300)
+    table = {"x": x, "a": y[0], "b": y[1], "c": y[2]}
+    every = ist.WithFeatures(table, ist.Products()).expansion
+    some = ist.Expansion.from_dict(replace(every, pairs=(("a", "x"), ("c", "a"))).to_dict())
+    test = ist.IndependentNoise().bind(ist.WithFeatures(table, some).moments())
+    assert test.noise_score() is None
+    assert test.p_value(0, [1]) == pytest.approx(from_rows(x, y[:1]), rel=1e-6)
+    assert test.p_value(3, [1]) == pytest.approx(from_rows(y[2], y[:1]), rel=1e-6)
+    line = np.column_stack([np.ones(300), y[0], y[1]])
+    before, after = (
+        np.linalg.lstsq(columns, x)[1].item()
+        for columns in (line, np.column_stack([line, y[0] ** 2, y[1] ** 2]))
+    )
+    expected = chi2.sf(300 * (1 - after / before), 2)
+    assert test.p_value(0, [1, 2]) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(("parents", "noise"), [(1, "laplace"), (1, "normal"), (2, "exponential")])
@@ -81,7 +121,7 @@ def test_equal_noise_and_a_slope_of_one_is_told_by_the_variance() -> None:
     rng = np.random.default_rng(4)
     y, noise = rng.uniform(size=(2, 1000))
     test = bound({"x": y + noise, "y": y})
-    assert test.p_value(0, [1]) > 0.05
+    assert test.p_value(0, [1]) > 0.01
     assert test.p_value(1, [0]) < 1e-6
 
 
@@ -107,7 +147,7 @@ def test_values_beyond_the_radius_are_not_tested() -> None:
 
 def test_moments_without_powers_are_refused() -> None:
     table = {"x": np.arange(9.0), "y": np.arange(9.0) ** 2}
-    with pytest.raises(MismatchError, match="third degree"):
+    with pytest.raises(MismatchError, match="squares and products"):
         ist.IndependentNoise().bind(ist.Frame(table).moments())
-    with pytest.raises(MismatchError, match="third degree"):
-        bound(table, ist.IndependentNoise(basis=ist.Chebyshev(2)))
+    with pytest.raises(MismatchError, match="squares and products"):
+        ist.IndependentNoise().bind(ist.WithFeatures(table, ist.Chebyshev(2)).moments())

@@ -68,6 +68,7 @@ def curves(seed: int = 0, n: int = 3000) -> dict[str, Floats]:
         ist.Chebyshev(12, 1.5),
         ist.Chebyshev(128 if "ISTHMUS_LONG" in os.environ else 64),
         ist.Chebyshev(1),
+        ist.Products(),
         Bumps(),
     ],
 )
@@ -254,3 +255,35 @@ def test_names_like_those_of_basis_functions_are_ordinary_names() -> None:
     )
     assert not plain.schema.has_features
     assert moments.select(["x~1"]).schema.blocks == ((0, 2),)
+
+
+def test_products_of_columns_are_those_of_rows_wherever_they_are() -> None:
+    duckdb, pd = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    table = pd.DataFrame(curves(n=200)) * [1.0, 50.0, 1.0] + [0.0, 0.0, 1e3]
+    expansion = ist.WithFeatures(table, ist.Products()).expansion
+    u = (table.to_numpy() - expansion.centres) / np.array(expansion.scales) / 30.0
+    columns = [u[:, 0], u[:, 1], u[:, 1] * u[:, 0], u[:, 2], u[:, 2] * u[:, 0], u[:, 2] * u[:, 1]]
+    places = [1, 4, 6, 8, 10, 11]
+    engine = duckdb.connect().from_df(table)
+    sites = ist.Federation.simulate([table[:60], table[60:110], table[110:]])
+    for source in (table, engine, sites):
+        moments = ist.WithFeatures(source, expansion).moments()
+        assert moments.schema == expansion.widen(ist.Frame(table).schema())
+        assert type(moments.schema).from_dict(moments.schema.to_dict()) == moments.schema
+        scatter = moments.scatter()[np.ix_(places, places)] / 200
+        np.testing.assert_allclose(scatter, np.cov(columns, ddof=0), rtol=1e-6, atol=1e-12)
+
+
+def test_of_many_variables_the_pairs_with_the_largest_partial_correlations_are_multiplied() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(400, 120))
+    rows[:, 7] += rows[:, 100]
+    rows[:, 50] += rows[:, 7]  # and so is correlated with 100, but for 7
+    table = {f"x{i}": column for i, column in enumerate(rows.T)}
+    expansion = ist.WithFeatures(table, ist.Products()).expansion
+    assert expansion.pairs is not None
+    assert len(expansion.pairs) == 4950
+    assert {("x7", "x100"), ("x7", "x50")} <= {*expansion.pairs}
+    assert ist.Expansion.from_dict(expansion.to_dict()) == expansion
+    assert [name for name, *_ in expansion.features["x0"].partners] == []
+    assert sum(len(own.partners) for own in expansion.features.values()) == 4950

@@ -46,3 +46,10 @@ class NoiseTest(Objective):
     @abstractmethod
     def local_score(self) -> LocalScore:
         """Return the score of the same data that a search begins with."""
+
+    @abstractmethod
+    def noise_score(self) -> LocalScore | None:
+        """Return that score with a model of the noise, which tells directions; None if it cannot.
+
+        Graphs of one equivalence class differ in it, unless all noise is normal.
+        """

@@ -9,7 +9,7 @@ from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
 from isthmus.statistics.expansion import Expansion
 from isthmus.statistics.expected import ExpectedCounts
-from isthmus.statistics.features import Basis, Chebyshev, Features, register_basis
+from isthmus.statistics.features import Basis, Chebyshev, Features, Products, register_basis
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.plan import CountPlan
@@ -33,6 +33,7 @@ __all__ = [
     "Level",
     "Moments",
     "MomentsBuilder",
+    "Products",
     "Regimes",
     "Resampler",
     "Role",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -101,7 +101,7 @@ class Accumulator:
     def _guess(self, columns: list[NDArray[Any]]) -> Floats:
         """Return the means of finite cells; other cells raise an error later."""
         shift = np.zeros(self._schema.width)
-        for v, (start, stop), x in zip(
+        for v, (start, _), x in zip(
             self._schema.variables, self._schema.blocks, columns, strict=True
         ):
             # The middle of an indicator is any number between 0 and 1; zero is exact.
@@ -113,8 +113,9 @@ class Accumulator:
                     anchor = finite[0]
                     with np.errstate(over="ignore"):  # what overflows is refused later
                         shift[start] = anchor + ((finite - anchor) / len(finite)).sum()
-                    if v.features is not None:
-                        shift[start + 1 : stop] = v.features.evaluate(finite).mean(axis=1)
+                    if v.features is not None:  # products have means near zero
+                        functions = v.features.basis.evaluate(v.features.standardised(finite))
+                        shift[start + 1 : start + 1 + len(functions)] = functions.mean(axis=1)
         return np.where(np.isfinite(shift), shift, 0.0)
 
     def _take(self, columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None) -> None:
@@ -123,10 +124,11 @@ class Accumulator:
         while at < n:
             stop = min(n, at + self._block - self._filled)
             place = slice(self._filled, self._filled + stop - at)
-            for v, (first, last), x in zip(
-                self._schema.variables, self._schema.blocks, columns, strict=True
-            ):
-                self._write(v, first, last, x[at:stop], place)
+            parts = {
+                v.name: x[at:stop] for v, x in zip(self._schema.variables, columns, strict=True)
+            }
+            for v, (first, last) in zip(self._schema.variables, self._schema.blocks, strict=True):
+                self._write(v, first, last, parts, place)
             if weights is not None and self._weights is None:
                 self._weights = np.ones(self._block)
             if self._weights is not None:
@@ -137,11 +139,16 @@ class Accumulator:
                 self._flush()
 
     def _write(
-        self, variable: Variable, first: int, last: int, x: NDArray[Any], place: slice
+        self,
+        variable: Variable,
+        first: int,
+        last: int,
+        parts: Mapping[str, NDArray[Any]],
+        place: slice,
     ) -> None:
         """Write the columns of one variable into the block, less the shift."""
         assert self._shift is not None
-        buffer, shift = self._buffer, self._shift
+        buffer, shift, x = self._buffer, self._shift, parts[variable.name]
         if variable.kind is Kind.DISCRETE:
             codes = self._codes(variable.name, x, last - first + 1)
             for j in range(first, last):
@@ -151,7 +158,7 @@ class Accumulator:
             return
         np.subtract(x, shift[first], out=buffer[first, place], dtype=np.float64)
         if variable.features is not None:
-            functions = variable.features.evaluate(np.asarray(x, dtype=np.float64))
+            functions = variable.features.evaluate(np.asarray(x, dtype=np.float64), parts)
             rows = slice(first + 1, last)
             np.subtract(functions, shift[rows, None], out=buffer[rows, place])
 

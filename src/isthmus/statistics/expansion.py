@@ -11,19 +11,26 @@ import numpy as np
 
 from isthmus.errors import DataError, FormatError
 from isthmus.statistics.features.base import Basis, Features, basis_from_dict, basis_to_dict
-from isthmus.statistics.moments import Moments
+from isthmus.statistics.moments import Moments, correlate
 from isthmus.statistics.schema import Kind, Schema
+
+_MOST_PRODUCTS = 4950
+"""Number of products of 100 variables. Those of more would have moments of gigabytes."""
 
 
 @final
 @dataclass(frozen=True)
 class Expansion:
-    """A basis with the centre and scale of each variable it is applied to."""
+    """A basis with the centre and scale of each variable it is applied to.
+
+    If the basis has products, `pairs` are the variables that are multiplied; None for all pairs.
+    """
 
     basis: Basis
     names: tuple[str, ...]
     centres: tuple[float, ...]
     scales: tuple[float, ...]
+    pairs: tuple[tuple[str, str], ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.centres) == len(self.scales) > 0:
@@ -35,14 +42,25 @@ class Expansion:
 
     @classmethod
     def standardised(cls, basis: Basis, moments: Moments) -> Expansion:
-        """Take the centre and scale of each variable from (pooled) moments."""
+        """Take the centre and scale of each variable from (pooled) moments.
+
+        Of more than 100 variables, not all pairs are multiplied, but those with the largest partial
+        correlations, or correlations if there are fewer rows than variables.
+        """
         moments.schema.require(Kind.CONTINUOUS, "Basis functions need")
         values = moments.without_features()
         spread = np.sqrt(values.covariance().diagonal())
         scales = np.where(spread > 0, spread, 1.0)
-        return cls(
-            basis, moments.schema.names, tuple(values.mean().tolist()), tuple(scales.tolist())
-        )
+        names, pairs = moments.schema.names, None
+        if basis.pairs and math.comb(len(names), 2) > _MOST_PRODUCTS:
+            related = values.correlation()
+            if moments.n > len(names):
+                precision = np.linalg.pinv(related, rcond=1e-9, hermitian=True).astype(np.float64)
+                related = correlate(precision)[0]
+            i, j = np.triu_indices(len(names), 1)
+            strongest = np.sort(np.argsort(-np.abs(related[i, j]), kind="stable")[:_MOST_PRODUCTS])
+            pairs = tuple((names[i[k]], names[j[k]]) for k in strongest)
+        return cls(basis, names, tuple(values.mean().tolist()), tuple(scales.tolist()), pairs)
 
     @classmethod
     def within(cls, basis: Basis, bounds: Mapping[str, tuple[float, float]]) -> Expansion:
@@ -63,9 +81,19 @@ class Expansion:
 
     @property
     def features(self) -> dict[str, Features]:
-        """The basis functions of each variable."""
-        fitted = zip(self.names, self.centres, self.scales, strict=True)
-        return {name: Features(self.basis, centre, scale) for name, centre, scale in fitted}
+        """The basis functions of each variable; products belong to the later one of two."""
+        fitted = [*zip(self.names, self.centres, self.scales, strict=True)]
+        position = {name: i for i, name in enumerate(self.names)}
+        earlier: list[list[int]] = [[] for _ in fitted]
+        if self.basis.pairs and self.pairs is None:
+            earlier = [[*range(i)] for i in range(len(fitted))]
+        for a, b in self.pairs or ():
+            first, second = sorted((position[a], position[b]))
+            earlier[second].append(first)
+        return {
+            name: Features(self.basis, centre, scale, tuple(fitted[i] for i in sorted(own)))
+            for (name, centre, scale), own in zip(fitted, earlier, strict=True)
+        }
 
     def widen(self, schema: Schema) -> Schema:
         """The variables of the expansion, taken from `schema`, with their basis functions."""
@@ -75,12 +103,13 @@ class Expansion:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, to be sent to the sites."""
-        return {
+        plain: dict[str, Any] = {
             "basis": basis_to_dict(self.basis),
             "columns": {
                 n: [c, s] for n, c, s in zip(self.names, self.centres, self.scales, strict=True)
             },
         }
+        return plain if self.pairs is None else plain | {"pairs": [[*pair] for pair in self.pairs]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Expansion:
@@ -89,7 +118,10 @@ class Expansion:
             basis = basis_from_dict(data["basis"])
             columns = {str(n): (float(c), float(s)) for n, (c, s) in data["columns"].items()}
             centres, scales = zip(*columns.values(), strict=True) if columns else ((), ())
-            return cls(basis, tuple(columns), tuple(centres), tuple(scales))
+            pairs = data.get("pairs")
+            if pairs is not None:
+                pairs = tuple((str(a), str(b)) for a, b in pairs)
+            return cls(basis, tuple(columns), tuple(centres), tuple(scales), pairs)
         except FormatError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -177,8 +177,9 @@ class ReleasedColumns:
                 parts.append((column[:, None] == levels).astype(np.float64))
             else:
                 parts.append(column[:, None])
+        columns = dict(zip(self._schema.names, values.T, strict=True))
         for name, own in self._features.items():
-            parts.append(own.evaluate(values[:, self._schema.index(name)]).T)
+            parts.append(own.evaluate(columns[name], columns).T)
         return np.concatenate(parts, axis=1)
 
 

@@ -1,4 +1,4 @@
-"""LiNGAM: directions that non-Gaussian noise tells, within the class of the best score."""
+"""LiNGAM: orders and directions that non-Gaussian noise tells."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from isthmus.graphs.bits import bits, mask_of, transpose
 from isthmus.graphs.order import topological
 from isthmus.graphs.orientation import Mixed, compelled_parents, preferred_extension
 from isthmus.graphs.possible_parents import possible_parents
+from isthmus.kernels.orders import OrderDescent, Parents
 from isthmus.objectives import INDEPENDENT_NOISE, NoiseTest
 from isthmus.options import require_instance, require_number
 from isthmus.plurals import counted
@@ -31,15 +32,18 @@ _MOST_SETS = 1000
 class LiNGAM(Search[NoiseTest]):
     """Learn directions from non-Gaussian noise (linear non-Gaussian acyclic model).
 
-    `Boss` finds the equivalence class of the best score, and tests orient what the class leaves
-    open. For every set of parents that a variable has in some graph of the class, it is tested
+    `Boss` finds a graph of a high score. Its order is then improved by the same moves of single
+    variables, with a score that has a model of the noise, and the parents of each variable are
+    chosen along that order. So the graph can differ from the best one of a score for normal noise.
+    Finally, tests say which directions the data determine beyond the equivalence class of the
+    graph. For every set of parents that a variable has in some graph of the class, it is tested
     whether the variable is linear in them with independent noise. A direction is excluded if all
     sets that contain the edge are rejected. An edge is oriented if exactly one of its directions is
     excluded, and stays open otherwise: if noise is near to normal, neither is. A direction that the
     tests tell is wrong only if a correct set was rejected, with a probability of about ``alpha``,
     provided that the class is correct and no common cause is missing. Finally, the parents of every
     variable are tested, at ``alpha`` divided by the number of variables, and a note names those
-    that do not fit.
+    that do not fit. With more than 100 variables, the order is that of `Boss`.
 
     ``solution.directions`` says what is determined, ``solution.details.p_values`` has the p-values
     of both directions of every edge that the class leaves open.
@@ -49,7 +53,7 @@ class LiNGAM(Search[NoiseTest]):
     alpha
         Significance level of the tests: a set of parents is rejected if its p-value is below.
     dag_search
-        Search for the class. Its score is that of the test, such as
+        Search for the graph to begin with. Its score is that of the test, such as
         ``IndependentNoise(score=GaussianBIC())``. With a fixed number of starts, the graph does not
         depend on where the data are.
 
@@ -91,7 +95,11 @@ class _LiNGAMRun(Run[SearchResult]):
         self._alpha = options.alpha
         self._test = test
         self._knowledge = knowledge
-        self._dag = options.dag_search.begin(test.local_score(), knowledge, rng)
+        self._rng = rng
+        self._score = test.local_score()
+        self._dag = options.dag_search.begin(self._score, knowledge, rng)
+        self._max_parents = options.dag_search.max_parents
+        self._parents: Parents = ()
         self._graph: Mixed | None = None
         self._oriented: list[tuple[int, int]] = []
         self._known: dict[tuple[int, int], float] = {}
@@ -102,7 +110,8 @@ class _LiNGAMRun(Run[SearchResult]):
     def _iterate(self) -> Work[None]:
         while not self._dag.step():
             yield
-        self._graph = _class_of(self._dag.best().parents, self._knowledge)
+        self._parents = yield from self._ordered(self._dag.best().parents)
+        self._graph = _class_of(self._parents, self._knowledge)
         yield from self._orientation(self._graph)
         level = self._alpha / len(self._test.nodes)
         for node, (own, around) in enumerate(
@@ -111,6 +120,24 @@ class _LiNGAMRun(Run[SearchResult]):
             if own and not around and self._p_value(node, own) < level:
                 self._rejected.append(self._test.nodes[node])
             yield
+
+    def _ordered(self, parents: Parents) -> Work[Parents]:
+        """Improve the order of a graph by the noise, and choose parents along it."""
+        noise = self._test.noise_score()
+        order = topological(parents)
+        if noise is None or order is None:
+            return parents
+        run = OrderDescent(
+            noise.kernel,
+            self._rng,
+            required=self._knowledge.required,
+            forbidden=self._knowledge.forbidden,
+            max_parents=self._max_parents,
+        )
+        run.start(np.array(order))
+        while not run.step():
+            yield
+        return run.parents()
 
     def _orientation(self, graph: Mixed) -> Work[None]:
         """Orient edges until the tests tell no more."""
@@ -171,7 +198,7 @@ class _LiNGAMRun(Run[SearchResult]):
         best = self._dag.best()
         if self._graph is None:
             return best
-        edges = [(a, b) for b, own in enumerate(best.parents) for a in own]
+        edges = [(a, b) for b, own in enumerate(self._parents) for a in own]
         parents = preferred_extension(self._graph.copy(), edges)
         named = {
             (self._test.nodes[a], self._test.nodes[b]): p for (a, b), p in self._directions.items()
@@ -179,6 +206,7 @@ class _LiNGAMRun(Run[SearchResult]):
         return replace(
             best,
             parents=tuple(tuple(bits(own)) for own in parents),
+            score=sum(self._score.local(i, [*bits(own)]) for i, own in enumerate(parents)),
             details=NoiseDetails(named),
             identified=tuple(self._oriented),
             notes=(*best.notes, *self._contradictions(self._graph), *self._misfits()),
@@ -226,8 +254,8 @@ class _LiNGAMRun(Run[SearchResult]):
 
     def conclusion(self) -> str:
         return (
-            f"a graph of a high score, and then {len(self._known):,} tests of noise oriented "
-            f"{counted(len(self._oriented), 'edge')}."
+            "a graph of a high score, improved by a model of the noise, and then "
+            f"{len(self._known):,} tests of noise oriented {counted(len(self._oriented), 'edge')}."
         )
 
 

@@ -33,10 +33,11 @@ def feature_columns(schema: Schema, columns: Mapping[str, str]) -> dict[str, nw.
     while any(name.startswith(prefix) for name in schema.names):
         prefix += "_"
     wanted: dict[str, nw.Expr] = {}
+    values = {name: nw.col(columns[name]).cast(nw.Float64) for name in schema.names}
     for i, v in enumerate(schema.variables):
         assert v.features is not None
         column = nw.col(columns[v.name])
-        functions = v.features.expressions(column.cast(nw.Float64))
+        functions = v.features.expressions(values[v.name], values)
         names = [v.name, *(f"{prefix}{i}_{k}" for k in range(1, v.width))]
         wanted |= dict(zip(names, [column, *functions], strict=True))
     return wanted

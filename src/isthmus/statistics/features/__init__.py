@@ -10,11 +10,13 @@ from isthmus.statistics.features.base import (
     register_basis,
 )
 from isthmus.statistics.features.chebyshev import Chebyshev
+from isthmus.statistics.features.products import Products
 
 __all__ = [
     "Basis",
     "Chebyshev",
     "Features",
+    "Products",
     "basis_from_dict",
     "basis_to_dict",
     "register_basis",

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar, final
 
+import numpy as np
+
 from isthmus.errors import DataError, FormatError
 from isthmus.types import Floats
 
@@ -33,10 +35,13 @@ class Basis(ABC):
     rows_per_column
         How many pooled rows a federation needs per column before it may sum the products of the
         columns; with fewer rows, the products would reveal single rows.
+    pairs
+        Whether the products of the first function of every two variables are columns, too.
     """
 
     name: ClassVar[str]
     rows_per_column: ClassVar[int]
+    pairs: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -149,11 +154,16 @@ def polynomial(coefficients: Sequence[float], z: Any) -> Any:
 @final
 @dataclass(frozen=True)
 class Features:
-    """The basis functions of one variable: a basis, and the centre and scale of the variable."""
+    """The basis functions of one variable: a basis, and the centre and scale of the variable.
+
+    If the basis has products, `partners` are the names, centres and scales of the variables whose
+    products with this one belong to it; the products follow the functions.
+    """
 
     basis: Basis
     centre: float
     scale: float
+    partners: tuple[tuple[str, float, float], ...] = ()
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.centre) and math.isfinite(self.scale) and self.scale > 0):
@@ -164,8 +174,8 @@ class Features:
 
     @property
     def size(self) -> int:
-        """Number of functions."""
-        return self.basis.size
+        """Number of functions, with products."""
+        return self.basis.size + len(self.partners)
 
     @property
     def window(self) -> tuple[float, float]:
@@ -173,19 +183,54 @@ class Features:
         low, high = self.basis.window
         return self.centre + low * self.scale, self.centre + high * self.scale
 
-    def evaluate(self, values: Floats) -> Floats:
-        """Evaluate all functions for values of the variable; shape ``(size, *values.shape)``."""
-        return self.basis.evaluate((values - self.centre) / self.scale)
+    def standardised(self, values: Floats) -> Floats:
+        """Return values less the centre, in units of the scale."""
+        return (values - self.centre) / self.scale
 
-    def expressions(self, column: Any) -> Sequence[Any]:
+    def evaluate(self, values: Floats, others: Mapping[str, Any]) -> Floats:
+        """Evaluate all functions for values of the variable; shape ``(size, *values.shape)``.
+
+        Values of the partners are taken from ``others``, by name.
+        """
+        own = self.basis.evaluate(self.standardised(values))
+        if not self.partners:
+            return own
+        products = np.empty((self.size, *values.shape))
+        products[: self.basis.size] = own
+        for k, (name, centre, scale) in enumerate(self.partners, self.basis.size):
+            z = (np.asarray(others[name], np.float64) - centre) / scale
+            np.multiply(own[0], self.basis.evaluate(z)[0], out=products[k])
+        return products
+
+    def expressions(self, column: Any, others: Mapping[str, Any]) -> Sequence[Any]:
         """Write all functions of a column in the language of an engine."""
-        return self.basis.expressions((column - self.centre) / self.scale)
+        own = self.basis.expressions((column - self.centre) / self.scale)
+        return [
+            *own,
+            *(
+                own[0] * self.basis.expressions((others[name] - centre) / scale)[0]
+                for name, centre, scale in self.partners
+            ),
+        ]
+
+    def bounds(self) -> Sequence[tuple[float, float]]:
+        """Lowest and highest value that each function can have, and each product."""
+        own = [*self.basis.bounds()]
+        corners = [a * b for a in own[0] for b in own[0]]
+        return [*own, *((min(corners), max(corners)) for _ in self.partners)]
 
     def to_dict(self) -> dict[str, Any]:
         """Describe them by plain data for JSON."""
-        return {"basis": basis_to_dict(self.basis), "centre": self.centre, "scale": self.scale}
+        plain = {"basis": basis_to_dict(self.basis), "centre": self.centre, "scale": self.scale}
+        return plain | {"partners": [[*p] for p in self.partners]} if self.partners else plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Features:
         """Read what `to_dict` wrote."""
-        return cls(basis_from_dict(data["basis"]), float(data["centre"]), float(data["scale"]))
+        partners = ((str(n), float(c), float(s)) for n, c, s in data.get("partners", ()))
+        return cls(
+            basis_from_dict(data["basis"]),
+            float(data["centre"]),
+            float(data["scale"]),
+            tuple(partners),
+        )

@@ -121,7 +121,7 @@ class FixedPointEncoding:
                 continue
             ranges.append(self.bounds[v.name])
             if v.features is not None:
-                ranges += v.features.basis.bounds()
+                ranges += v.features.bounds()
         return ranges
 
     @cached_property
@@ -380,13 +380,14 @@ def _units(grid: FixedPointEncoding, rows: Floats) -> Floats:
 
 def _columns(schema: Schema, rows: Floats) -> Iterator[Floats]:
     """Yield the columns of each variable, in the order of the schema."""
+    values = dict(zip(schema.names, rows.T, strict=True))
     for variable, column in zip(schema.variables, rows.T, strict=True):
         if variable.kind is Kind.DISCRETE:
             yield (column[:, None] == np.arange(1, len(variable.levels))).astype(np.float64)
         else:
             yield column[:, None]
             if variable.features is not None:
-                yield variable.features.evaluate(column).T
+                yield variable.features.evaluate(column, values).T
 
 
 def _slices(values: Floats, number: int) -> Iterator[tuple[np.ndarray, Floats]]:
