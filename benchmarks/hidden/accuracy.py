@@ -198,6 +198,15 @@ def render(_):
         "Tetrad was not measured: its JAR file could not be had from the registries at hand.",
         "CPU seconds are those of a call after a first one, which also imports libraries.",
         "",
+        "`FCI` and causal-learn compute the same p-values for discrete columns, to 12 digits.",
+        "With 20 columns causal-learn keeps seven true edges in six tables that `FCI`",
+        "removes, all of them in the second stage, with p-values from 0.013 to 0.075 (F1 of",
+        "adjacencies 0.03 ± 0.01 higher, of arrowheads 0.05 ± 0.02). It tries fewer sets",
+        "there: none of a single variable, and none with a variable that marks of the first",
+        "stage exclude as an ancestor. Those marks can be wrong, and FCI discards them for",
+        "that reason; with fewer tests chance removes fewer edges. `BossFCI` begins with",
+        "fewer edges that need a test, and is more accurate than both.",
+        "",
         (
             "| data | columns | method | seeds | adjacencies: precision / recall | F1 | "
             "arrowheads: precision / recall | F1 | CPU s |"
