@@ -17,8 +17,11 @@ import pytest
 
 import isthmus as ist
 from isthmus import models, results
+from isthmus.models.sampling_error import DrawnAnswer
 
 NOT_INCLUDED = "The sampling error of fitted parameters is not included"
+
+ERRORS = {"sampling_error": "given the graph", "confidence_interval": "given the graph"}
 
 ESTIMATES: dict[str, dict[str, str]] = {
     "Solution": {
@@ -65,7 +68,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
     "CrossValidation": {"mean": "standard_error", "standard_error": "spread between folds"},
     "DynamicNetwork": {"matrices": "no standard errors"},
     "DiscreteNetwork": {
-        "query": NOT_INCLUDED,
+        "query": "has a `sampling_error`",
         "most_probable": "sampling error",
         "predict_probabilities": NOT_INCLUDED,
         "predict": "predict_probabilities",
@@ -74,7 +77,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "weights": NOT_INCLUDED,
         "mean": NOT_INCLUDED,
         "covariance": NOT_INCLUDED,
-        "query": NOT_INCLUDED,
+        "query": "have a `sampling_error`",
         "most_probable": NOT_INCLUDED,
         "predict": NOT_INCLUDED,
     },
@@ -86,27 +89,38 @@ ESTIMATES: dict[str, dict[str, str]] = {
     },
     "GPNetwork": {"curve": "95% band", "predict": "noises", "query": "simulation error"},
     "Effect": {"at": "band", "means_at": "band"},
-    "Normal": {"deviation": NOT_INCLUDED, "quantile": NOT_INCLUDED},
+    "Normal": {"deviation": "does not", "quantile": "does not", **ERRORS},
     "NormalMixture": {
         "mean": "error",
-        "covariance": NOT_INCLUDED,
-        "deviation": NOT_INCLUDED,
-        "quantile": NOT_INCLUDED,
+        "covariance": "does not",
+        "deviation": "does not",
+        "quantile": "does not",
         "error": "Simulation error",
+        **ERRORS,
     },
     "Nonparanormal": {
-        "median": NOT_INCLUDED,
-        "quantile": NOT_INCLUDED,
-        "interval": NOT_INCLUDED,
+        "median": "confidence_interval",
+        "quantile": "single value",
+        "interval": "single value",
         "error": "Simulation error",
+        **ERRORS,
     },
     "Probabilities": {
-        "marginal": "error",
-        "most_probable": NOT_INCLUDED,
+        "marginal": "sampling_error",
+        "most_probable": "sampling_error",
         "error": "Simulation error",
+        **ERRORS,
     },
-    "ProbabilityRange": {"lower": NOT_INCLUDED, "upper": NOT_INCLUDED},
-    "MeanRange": {"lower": NOT_INCLUDED, "upper": NOT_INCLUDED},
+    "ProbabilityRange": {
+        "lower": "confidence_interval",
+        "upper": "confidence_interval",
+        "confidence_interval": "sampling error",
+    },
+    "MeanRange": {
+        "lower": "confidence_interval",
+        "upper": "confidence_interval",
+        "confidence_interval": "sampling error",
+    },
 }
 """For each class, its estimates and where their uncertainty is documented."""
 
@@ -217,11 +231,12 @@ INTERNAL = {
 
 
 def members(cls: type) -> set[str]:
-    """Return the public methods and properties that a class defines."""
+    """Return the public methods and properties that a class defines, or has as an estimate."""
     kinds = (property, cached_property, classmethod, staticmethod)
+    inherited = vars(DrawnAnswer) if issubclass(cls, DrawnAnswer) else {}
     return {
         name
-        for name, value in vars(cls).items()
+        for name, value in {**inherited, **vars(cls)}.items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, kinds))
     }
 

@@ -55,7 +55,7 @@ def to_frame(result: object, like: object, *, node: str | None = None) -> Any:
     >>> network = ist.learn(ist.datasets.asia(rows=1000, seed=1)).fit()
     >>> answer = network.query("lung", evidence={"xray": "yes"})
     >>> sorted(ist.to_frame(answer, like={}))
-    ['lung', 'probability']
+    ['lung', 'probability', 'sampling_error']
     """
     if isinstance(result, DiscreteNetwork) and node is None:
         raise ArgumentError(
@@ -69,20 +69,17 @@ def to_frame(result: object, like: object, *, node: str | None = None) -> Any:
 def _columns(result: object, node: str | None) -> dict[str, Any]:
     match result:
         case Probabilities():
-            error = {} if result.error is None else {"simulation_error": result.error}
-            return _cells(result.levels, {"probability": result.values} | error)
+            return _cells(result.levels, {"probability": result.values} | _errors(result))
         case ProbabilityRange():
             return _cells(result.levels, {"lower": result.lower, "upper": result.upper})
         case Normal() | NormalMixture():
             columns = {"variable": np.array(result.names), "mean": result.mean}
             columns["standard_deviation"] = result.deviation
-            if isinstance(result, NormalMixture) and result.error is not None:
-                columns["simulation_error"] = result.error
-            return columns
+            return columns | _errors(result)
         case Nonparanormal():
             low, high = result.interval()
             columns = {"variable": np.array(result.names), "median": result.median}
-            return columns | {"lower": low, "upper": high}
+            return columns | {"lower": low, "upper": high} | _errors(result)
         case MeanRange():
             names = np.array(result.names)
             return {"variable": names, "lower": result.lower, "upper": result.upper}
@@ -111,6 +108,12 @@ def _columns(result: object, node: str | None) -> dict[str, Any]:
                 f"There is no table for {a_type(result)}. Give an answer to a query, a discrete or "
                 "Gaussian network, a solution, a posterior or a bootstrap."
             )
+
+
+def _errors(answer: Probabilities | Normal | NormalMixture | Nonparanormal) -> dict[str, Any]:
+    simulation = None if isinstance(answer, Normal) else answer.error
+    errors = {"simulation_error": simulation, "sampling_error": answer.sampling_error}
+    return {name: error for name, error in errors.items() if error is not None}
 
 
 def _cells(levels: Any, values: dict[str, Any]) -> dict[str, Any]:

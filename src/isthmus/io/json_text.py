@@ -186,6 +186,7 @@ def network_to_dict(network: Network) -> dict[str, Any]:
         "intercepts": dict(network.intercepts),
         "coefficients": {node: dict(own) for node, own in network.coefficients.items()},
         "variances": dict(network.variances),
+        **({} if network.rows is None else {"rows": network.rows}),
     }
 
 
@@ -201,9 +202,8 @@ def network_from_dict(data: dict[str, Any]) -> Network:
             counts = {node: np.array(t) for node, t in counts.items()}
         return DiscreteNetwork(dag, levels, tables, counts, cpdag, maps)
     if data["type"] == "gaussian":
-        return GaussianNetwork(
-            dag, data["intercepts"], data["coefficients"], data["variances"], cpdag, maps
-        )
+        parameters = data["intercepts"], data["coefficients"], data["variances"]
+        return GaussianNetwork(dag, *parameters, cpdag, maps, data.get("rows"))
     if data["type"] == "mixed":
         given = data["conditionals"].items()
         conditionals = {node: _from_conditional(own) for node, own in given}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, final, overload
 
@@ -29,8 +29,9 @@ from isthmus.models.columns import (
     label_array,
 )
 from isthmus.models.discrete_queries import (
+    after,
+    ancestors_of,
     code_of,
-    mutilated,
     predict_probabilities,
     split_evidence,
     unseen_nodes,
@@ -45,6 +46,7 @@ from isthmus.models.equivalence import (
 from isthmus.models.inference import Elimination
 from isthmus.models.questions import checked_question
 from isthmus.models.ranges import ProbabilityRange
+from isthmus.models.sampling_error import MOST_REDRAWN, drawn_tables
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -243,8 +245,8 @@ class DiscreteNetwork:
     ) -> Probabilities | ProbabilityRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
-        It is exact for these parameters, by variable elimination. The sampling error of fitted
-        parameters is not included.
+        It is exact for these parameters, by variable elimination. If they were fitted to data, the
+        answer has a `sampling_error`, which takes the graph as given.
 
         Parameters
         ----------
@@ -275,7 +277,13 @@ class DiscreteNetwork:
         levels = {v: self.levels[v] for v in asked}
         graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
         places = [self.dag.index(v) for v in asked]
-        answers = [self._after(dag, changed).joint(places, *known) for dag in graphs]
+        own = self.dag, self.tables
+        answers = [
+            after(*own, dag, changed, self._elimination).joint(places, *known) for dag in graphs
+        ]
+        redraw: list[Callable[[], Floats] | None] = [None] * len(graphs)
+        if self.counts is not None and len(graphs) <= MOST_REDRAWN:
+            redraw = [partial(self._redrawn, dag, places, known, changed) for dag in graphs]
         if not answers:
             return ProbabilityRange(levels, (), reason_for_range(forced, 0))
         if np.ptp(answers, axis=0).max(initial=0.0) <= _SAME:
@@ -283,8 +291,11 @@ class DiscreteNetwork:
             rows = {v: (self.dag.parents(v), own.sum(axis=-1)) for v, own in self._counted()}
             unseen = unseen_nodes(self.dag, rows, asked, seen_codes, changed)
             note = note_without_path(self.cpdag, () if seen else forced, asked)
-            return Probabilities(levels, answers[0], unseen=unseen, note=note)
-        each = tuple(Probabilities(levels, values) for values in answers)
+            return Probabilities(levels, answers[0], None, unseen, note, redraw[0])
+        each = tuple(
+            Probabilities(levels, values, redraw=again)
+            for values, again in zip(answers, redraw, strict=True)
+        )
         return ProbabilityRange(levels, each, reason_for_range(forced, len(each)))
 
     def most_probable(
@@ -323,28 +334,20 @@ class DiscreteNetwork:
     def _counted(self) -> Iterable[tuple[str, NDArray[np.int64]]]:
         return () if self.counts is None else self.counts.items()
 
-    def _after(self, dag: DAG, do: Mapping[str, int]) -> Elimination:
-        """Return the network of an equivalent graph after nodes are set to levels."""
-        if not do:
-            return self._elimination
-        if dag == self.dag:
-            return Elimination(*mutilated(self.dag, self.tables, do))
-        along = dag.reorder(self.dag.nodes)
-        return Elimination(*mutilated(along, self._tables_along(along), do))
-
-    def _tables_along(self, dag: DAG) -> dict[str, Floats]:
-        """Return the tables of an equivalent graph with the same distribution."""
-        tables: dict[str, Floats] = {}
-        for name in self.dag.nodes:
-            family = (*dag.parents(name), name)
-            if dag.parents(name) == self.dag.parents(name):
-                tables[name] = self.tables[name]
-                continue
-            joint = self._elimination.joint([self.dag.index(v) for v in family], {})
-            total = joint.sum(axis=-1, keepdims=True)
-            uniform = np.full(joint.shape, 1.0 / joint.shape[-1])
-            tables[name] = np.divide(joint, total, out=uniform, where=total > 0)
-        return tables
+    def _redrawn(
+        self,
+        dag: DAG,
+        places: list[int],
+        known: tuple[dict[int, int], dict[int, Floats]],
+        changed: Mapping[str, int],
+    ) -> Floats:
+        """Return the answer of an equivalent graph for draws of the parameters."""
+        assert self.counts is not None
+        asked = [self.dag.nodes[i] for i in (*places, *known[0], *known[1])]
+        needed = set(self.dag.nodes) if changed else ancestors_of(self.dag, asked)
+        own = {v: table for v, table in self.tables.items() if v in needed}
+        tables = {**self.tables, **drawn_tables(own, self.counts)}
+        return after(self.dag, tables, dag, changed).joints(places, *known)
 
     def predict_probabilities(self, data: Any, target: str) -> Any:
         """Return the distribution of a node for each row, given the available columns.

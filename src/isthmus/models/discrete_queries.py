@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +35,55 @@ def mutilated(
         changed[name] = np.zeros(tables[name].shape[-1])
         changed[name][code] = 1.0
     return DAG(dag.nodes, [(a, b) for a, b in dag.edges if b not in do]), changed
+
+
+def after(
+    own: DAG,
+    tables: Mapping[str, Floats],
+    dag: DAG,
+    do: Mapping[str, int],
+    engine: Elimination | None = None,
+) -> Elimination:
+    """Return the network of an equivalent graph after nodes are set to levels.
+
+    Parameters
+    ----------
+    own, tables
+        The network. Tables may have draws as their first axis.
+    dag
+        An equivalent graph.
+    do
+        Codes of the nodes that are set.
+    engine
+        What answers questions to the network; a new one by default.
+    """
+    engine = engine or Elimination(own, tables)
+    if not do:
+        return engine
+    if dag == own:
+        return Elimination(*mutilated(own, tables, do))
+    along, turned = dag.reorder(own.nodes), dict(tables)
+    for name in own.nodes:
+        if dag.parents(name) == own.parents(name):
+            continue
+        family = [own.index(v) for v in (*along.parents(name), name)]
+        joint = engine.joints(family, {})
+        total = joint.sum(axis=-1, keepdims=True)
+        uniform = np.full(joint.shape, 1.0 / joint.shape[-1])
+        turned[name] = np.divide(joint, total, out=uniform, where=total > 0)
+    return Elimination(*mutilated(along, turned, do))
+
+
+def ancestors_of(dag: DAG, nodes: Iterable[str]) -> set[str]:
+    """Return some nodes and all their ancestors."""
+    found: set[str] = set()
+    stack = [*nodes]
+    while stack:
+        node = stack.pop()
+        if node not in found:
+            found.add(node)
+            stack += dag.parents(node)
+    return found
 
 
 def split_evidence(

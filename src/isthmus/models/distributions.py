@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import NormalDist
 from typing import Any, TypeVar, final
 
@@ -13,6 +14,7 @@ from isthmus.errors import ArgumentError, MismatchError, SchemaError
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import ColumnMap, NetworkMaps, TimeMap, scored_nodes, table_values
 from isthmus.models.columns import Level
+from isthmus.models.sampling_error import DrawnAnswer
 from isthmus.options import check_level
 from isthmus.types import Floats
 
@@ -25,18 +27,18 @@ _HALVINGS = 80
 _FROM_PRIOR = (
     "No row of the data has this combination of the parents of {}: the answer comes from the prior."
 )
-_SIMULATED = (
-    "More draws reduce the simulation error. The sampling error of the fitted parameters is not "
-    "included."
-)
+_SIMULATED = "More simulations reduce the simulation error."
+_UNKNOWN = "The sampling error of the fitted parameters is not included."
+_ESTIMATED = "The sampling error is that of the parameters, with the graph taken as given."
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Probabilities:
+class Probabilities(DrawnAnswer):
     """The joint distribution of discrete variables; ``numpy.asarray`` gives the probabilities.
 
-    The sampling error of fitted parameters is not included.
+    Probabilities are those of the estimated parameters; `sampling_error` and `confidence_interval`
+    say how far they may be from the true ones.
 
     Attributes
     ----------
@@ -52,6 +54,8 @@ class Probabilities:
         observed of their parents.
     note
         What an intervention does not change according to the learned graph, or nothing.
+    redraw
+        Computes the answer for drawn parameters, for the sampling error.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
@@ -59,6 +63,7 @@ class Probabilities:
     squares: Floats | None = None
     unseen: tuple[str, ...] = ()
     note: str = ""
+    redraw: Callable[[], Floats] | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,7 +97,10 @@ class Probabilities:
             raise ArgumentError(f"{name!r} is not one of {list(self.names)}.")
         others = tuple(i for i, other in enumerate(self.names) if other != name)
         squares = None if self.squares is None else self.squares.sum(axis=others)
-        return Probabilities({name: self.levels[name]}, self.values.sum(axis=others), squares)
+        values, redraw = self.values.sum(axis=others), None
+        if self.redraw is not None:
+            redraw = partial(_summed, self.redraw, tuple(1 + i for i in others))
+        return Probabilities({name: self.levels[name]}, values, squares, redraw=redraw)
 
     def most_probable(self) -> dict[str, Level]:
         """Return the most probable level of each variable, jointly."""
@@ -103,13 +111,12 @@ class Probabilities:
         return np.array(self.values, dtype=dtype)
 
     def __str__(self) -> str:
-        lines, error = [", ".join(self.names)], self.error
+        lines, errors = [", ".join(self.names)], (self.error, self.sampling_error)
         for place in np.ndindex(self.values.shape):
             known = zip(self.levels.values(), place, strict=True)
             row = ", ".join(str(own[i]) for own, i in known)
-            unsure = "" if error is None else f" (simulation error {error[place]:.2g})"
-            lines.append(f"{row}: {self.values[place]:.4f}{unsure}")
-        return _joined(lines, error, self.unseen, self.note)
+            lines.append(f"{row}: {self.values[place]:.4f}{_unsure(errors, place)}")
+        return _joined(lines, errors, self.unseen, self.note)
 
 
 @final
@@ -163,10 +170,11 @@ def _with_spread(maps: NetworkMaps, name: str, mean: float, spread: float) -> st
 
 @final
 @dataclass(frozen=True, eq=False)
-class Normal:
+class Normal(DrawnAnswer):
     """The joint normal distribution of continuous variables.
 
-    The sampling error of fitted parameters is not included.
+    Means are those of the estimated parameters, with a `sampling_error`. The covariance does not
+    include it.
 
     Attributes
     ----------
@@ -178,6 +186,8 @@ class Normal:
         Units of dates and durations.
     note
         What an intervention does not change according to the learned graph, or nothing.
+    redraw
+        Computes the answer for drawn parameters, for the sampling error.
     """
 
     names: tuple[str, ...]
@@ -185,6 +195,7 @@ class Normal:
     covariance: Floats
     maps: NetworkMaps = field(default_factory=dict)
     note: str = ""
+    redraw: Callable[[], Floats] | None = field(default=None, repr=False)
 
     @property
     def deviation(self) -> Floats:
@@ -193,8 +204,15 @@ class Normal:
         return deviation
 
     def __str__(self) -> str:
-        pairs = zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
-        return _joined([_with_spread(self.maps, *each) for each in pairs], None, (), self.note)
+        errors = None, self.sampling_error
+        lines = [
+            _with_spread(self.maps, *each)
+            + _unsure(errors, i, " of the mean", self.maps.get(each[0]))
+            for i, each in enumerate(
+                zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
+            )
+        ]
+        return _joined(lines, errors, (), self.note)
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -204,10 +222,11 @@ class Normal:
 
 @final
 @dataclass(frozen=True, eq=False)
-class NormalMixture:
+class NormalMixture(DrawnAnswer):
     """The joint distribution of continuous variables as a weighted mixture of normal ones.
 
-    The sampling error of fitted parameters is not included.
+    Means are those of the estimated parameters, with a `sampling_error`. The covariance does not
+    include it.
 
     Attributes
     ----------
@@ -226,6 +245,8 @@ class NormalMixture:
         As in `Probabilities`.
     note
         What an intervention does not change according to the learned graph, or nothing.
+    redraw
+        Computes the answer for drawn parameters, for the sampling error.
     """
 
     names: tuple[str, ...]
@@ -236,6 +257,7 @@ class NormalMixture:
     maps: NetworkMaps = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     note: str = ""
+    redraw: Callable[[], Floats] | None = field(default=None, repr=False)
 
     @property
     def mean(self) -> Floats:
@@ -266,13 +288,15 @@ class NormalMixture:
         return error
 
     def __str__(self) -> str:
-        lines, error = [], self.error
-        for i, (name, mean, spread) in enumerate(
-            zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
-        ):
-            unsure = "" if error is None else f" (simulation error of the mean {error[i]:.2g})"
-            lines.append(f"{_with_spread(self.maps, name, mean, spread)}{unsure}")
-        return _joined(lines, error, self.unseen, self.note)
+        errors = self.error, self.sampling_error
+        lines = [
+            _with_spread(self.maps, *each)
+            + _unsure(errors, i, " of the mean", self.maps.get(each[0]))
+            for i, each in enumerate(
+                zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
+            )
+        ]
+        return _joined(lines, errors, self.unseen, self.note)
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -292,12 +316,12 @@ class NormalMixture:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Nonparanormal:
+class Nonparanormal(DrawnAnswer):
     """The distribution of continuous variables, some of which were learned as normal scores.
 
     Scores are a monotone function of the values of a column. A median and other quantiles can
     therefore be given in the units of the columns; a mean and a standard deviation cannot.
-    The sampling error of fitted parameters is not included.
+    `interval` is that of a single value, and `confidence_interval` that of the median.
 
     Attributes
     ----------
@@ -305,10 +329,13 @@ class Nonparanormal:
         The distribution of the scores.
     maps
         The functions from values to scores; columns without one are in their own units.
+    redraw
+        Computes the medians for drawn parameters, for the sampling error.
     """
 
     scores: Normal | NormalMixture
     maps: NetworkMaps
+    redraw: Callable[[], Floats] | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -373,7 +400,7 @@ class Nonparanormal:
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
     def __str__(self) -> str:
-        lines, error, ends = [], self.error, self.interval()
+        lines, errors, ends = [], (self.error, self.sampling_error), self.interval()
         scores = [self.scores.quantile(share) for share in (0.025, 0.975)]
         for i, (name, middle) in enumerate(zip(self.names, self.median.tolist(), strict=True)):
             low, high = (shown(self.maps, name, float(end[i])) for end in ends)
@@ -381,13 +408,13 @@ class Nonparanormal:
             if isinstance(own, ColumnMap) and own.scores:
                 low = f"at most {low}" if scores[0][i] < own.scores[0] else low
                 high = f"at least {high}" if scores[1][i] > own.scores[-1] else high
-            unsure = "" if error is None else f" (simulation error {error[i]:.2g})"
+            unsure = _unsure(errors, i, "", own)
             lines.append(
                 f"{name}: median {shown(self.maps, name, middle)}{unsure}, 95% between {low} and "
                 f"{high}"
             )
         unseen = self.scores.unseen if isinstance(self.scores, NormalMixture) else ()
-        return _joined(lines, error, unseen, self.scores.note)
+        return _joined(lines, errors, unseen, self.scores.note)
 
 
 AnswerT = TypeVar("AnswerT", Normal, NormalMixture)
@@ -399,6 +426,41 @@ def in_units(answer: AnswerT, maps: NetworkMaps) -> AnswerT | Nonparanormal:
     return Nonparanormal(answer, own) if scored_nodes(own) else replace(answer, maps=own)
 
 
-def _joined(lines: list[str], error: Floats | None, unseen: tuple[str, ...], note: str) -> str:
-    simulated = [] if error is None else [_SIMULATED]
-    return "\n".join([*lines, *simulated, *map(_FROM_PRIOR.format, unseen), *[note] * bool(note)])
+def centre(answer: Probabilities | Normal | NormalMixture | Nonparanormal) -> Floats:
+    """Return what an answer estimates: probabilities, means, or medians."""
+    if isinstance(answer, Probabilities):
+        return answer.values
+    return answer.median if isinstance(answer, Nonparanormal) else answer.mean
+
+
+def _summed(redraw: Callable[[], Floats], axes: tuple[int, ...]) -> Floats:
+    total: Floats = redraw().sum(axis=axes)
+    return total
+
+
+def _unsure(
+    errors: tuple[Floats | None, Floats | None],
+    place: Any,
+    more: str = "",
+    unit: ColumnMap | TimeMap | None = None,
+) -> str:
+    """Return the errors of one number in brackets; nothing if it has none."""
+    named = zip(("simulation error", "sampling error"), errors, strict=True)
+    known = [(word, float(error[place])) for word, error in named if error is not None]
+    times = unit if isinstance(unit, TimeMap) else None
+    parts = [
+        f"{word}{more} {f'{e:.2g}' if times is None else times.spread(e)}" for word, e in known
+    ]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _joined(
+    lines: list[str],
+    errors: tuple[Floats | None, Floats | None],
+    unseen: tuple[str, ...],
+    note: str,
+) -> str:
+    simulated, estimated = (error is not None for error in errors)
+    about = [_SIMULATED] * simulated + [_ESTIMATED] * estimated
+    about += [_UNKNOWN] * (simulated and not estimated)
+    return "\n".join([*lines, *about, *map(_FROM_PRIOR.format, unseen), *[note] * bool(note)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import log, pi, sqrt
 from types import MappingProxyType
 from typing import Any, final, overload
@@ -30,7 +31,8 @@ from isthmus.models.columns import (
     number_of_rows,
     refuse_strangers,
 )
-from isthmus.models.distributions import Explanation, Nonparanormal, Normal, in_units
+from isthmus.models.discrete_queries import ancestors_of
+from isthmus.models.distributions import Explanation, Nonparanormal, Normal, centre, in_units
 from isthmus.models.equivalence import (
     check_class,
     members_to_ask,
@@ -41,6 +43,7 @@ from isthmus.models.inference import distinct_columns
 from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import checked_question, finite, measured
 from isthmus.models.ranges import MeanRange
+from isthmus.models.sampling_error import MOST_REDRAWN, drawn_regressions
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -73,6 +76,9 @@ class GaussianNetwork:
         How values of columns became what the network has: normal scores, levels, or numbers of
         dates. Tables, evidence and answers have the values of the columns. Parameters, means,
         covariances and densities are those of the scores.
+    rows
+        Number of rows that the network was fitted to, from which answers get their sampling
+        errors. None if it is not known, or differs between the nodes.
 
     Raises
     ------
@@ -88,6 +94,7 @@ class GaussianNetwork:
     variances: Mapping[str, float]
     cpdag: CPDAG | PDAG | None = None
     maps: NetworkMaps = field(default_factory=dict)
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         nodes = self.dag.nodes
@@ -118,7 +125,7 @@ class GaussianNetwork:
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {name: dict(own) for name, own in self.coefficients.items()}
         parameters = (dict(self.intercepts), plain, dict(self.variances))
-        return GaussianNetwork, (self.dag, *parameters, self.cpdag, self.maps)
+        return GaussianNetwork, (self.dag, *parameters, self.cpdag, self.maps, self.rows)
 
     @property
     def parameters(self) -> int:
@@ -234,7 +241,8 @@ class GaussianNetwork:
     ) -> Normal | Nonparanormal | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
-        The sampling error of fitted parameters is not included; `Solution.effect` has it.
+        If the parameters were fitted to data, the means have a `sampling_error`, which takes the
+        graph as given.
 
         Parameters
         ----------
@@ -260,9 +268,34 @@ class GaussianNetwork:
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
         answers = tuple(in_units(each, self.maps) for each in self._answers(asked, seen, forced))
+        if self.rows is not None and len(answers) <= MOST_REDRAWN:
+            answers = tuple(
+                replace(answer, redraw=partial(self._redrawn, asked, seen, forced, place))
+                for place, answer in enumerate(answers)
+            )
         if len(answers) == 1:
             return answers[0]
         return MeanRange(asked, answers, reason_for_range(forced, len(answers)))
+
+    def _redrawn(
+        self, asked: tuple[str, ...], seen: dict[str, Any], forced: dict[str, Any], place: int
+    ) -> Floats:
+        """Return the means or medians of an answer for draws of the parameters."""
+        assert self.rows is not None
+        needed = set(self.dag.nodes) if forced else ancestors_of(self.dag, (*asked, *seen))
+        dag = DAG(
+            [v for v in self.dag.nodes if v in needed],
+            [(a, b) for a, b in self.dag.edges if b in needed],
+        )
+        cpdag = self.cpdag if forced else None
+        maps = {v: own for v, own in self.maps.items() if v in needed}
+        families = {v: [self.dag.index(u) for u in (v, *self.coefficients[v])] for v in dag.nodes}
+        moments, drawn = (self.mean(), self.covariance()), []
+        for parameters in drawn_regressions(families, *moments, self.rows):
+            network = GaussianNetwork(dag, *parameters, cpdag, maps)
+            answer = network._answers(asked, seen, forced)[place]
+            drawn.append(centre(in_units(answer, self.maps)))
+        return np.array(drawn)
 
     def _answers(
         self, asked: tuple[str, ...], seen: dict[str, Any], forced: dict[str, Any]
@@ -383,7 +416,7 @@ class GaussianNetwork:
         dag = self.dag.reorder(nodes)
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
         parameters = self.intercepts, self.coefficients, self.variances
-        return GaussianNetwork(dag, *parameters, cpdag, self.maps)
+        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""

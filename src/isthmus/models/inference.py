@@ -43,7 +43,8 @@ class Elimination:
     dag
         The graph.
     tables
-        Probabilities by node, as in `DiscreteNetwork`.
+        Probabilities by node, as in `DiscreteNetwork`. With one axis more in front, tables are
+        several networks with the same graph, which `joints` answers at a time.
     """
 
     def __init__(self, dag: DAG, tables: Mapping[str, Floats]) -> None:
@@ -51,7 +52,11 @@ class Elimination:
         self._names = dag.nodes
         self._sizes = [tables[name].shape[-1] for name in dag.nodes]
         # Published tables have few digits, and sums that differ from one.
-        self._tables = [tables[v] / tables[v].sum(axis=-1, keepdims=True) for v in dag.nodes]
+        scaled = [tables[v] / tables[v].sum(axis=-1, keepdims=True) for v in dag.nodes]
+        self._tables = [
+            own if own.ndim == len(parents) + 2 else own[None]
+            for own, parents in zip(scaled, self._parents, strict=True)
+        ]
 
     def joint(
         self,
@@ -70,12 +75,22 @@ class Elimination:
         likelihoods
             For nodes that are observed with uncertainty, the likelihood of each level.
         """
+        found: Floats = self.joints(targets, evidence, likelihoods)[0]
+        return found
+
+    def joints(
+        self,
+        targets: Sequence[int],
+        evidence: Mapping[int, int],
+        likelihoods: Mapping[int, Floats] | None = None,
+    ) -> Floats:
+        """Return the distributions of `joint` for all networks, one per entry of the first axis."""
         check_joint_size([self._sizes[t] for t in targets])
         codes = {v: np.array([code]) for v, code in evidence.items()}
         weights, scale = self._weights(targets, codes, likelihoods or {})
-        if np.isneginf(scale[0]):
+        if np.isneginf(scale).any():
             raise impossible()
-        found: Floats = weights[0] / weights[0].sum()
+        found: Floats = weights / weights.sum(axis=tuple(range(1, weights.ndim)), keepdims=True)
         return found
 
     def rows(self, target: int, codes: Mapping[int, NDArray[np.intp]], n: int) -> Floats:
@@ -142,7 +157,7 @@ class Elimination:
 
         With `near`, evidence that tells nothing about the targets is left out.
         """
-        n = max((len(column) for column in given.values()), default=1)
+        n = max([len(column) for column in given.values()] + [len(own) for own in self._tables])
         shape = [self._sizes[t] for t in targets]
         open_ones = tuple(t for t in targets if self._sizes[t] > 1)
         families = self._families([*targets, *given, *likelihoods], given)
@@ -155,7 +170,8 @@ class Elimination:
         values, scale = np.empty((n, *shape)), np.empty(n)
         for start in range(0, n, step):
             here = slice(start, start + step)
-            factors = self._factors(families, {v: c[here] for v, c in given.items()}, likelihoods)
+            codes = {v: c[here] if len(c) > 1 else c for v, c in given.items()}
+            factors = self._factors(families, codes, likelihoods, here)
             rest, scale[here] = self._eliminate(factors, order)
             product = _product(rest, open_ones)
             values[here] = product.reshape(len(product), *shape)
@@ -181,6 +197,7 @@ class Elimination:
         families: Families,
         given: Mapping[int, NDArray[np.intp]],
         likelihoods: Mapping[int, Floats],
+        networks: slice = slice(None),
     ) -> list[_Factor]:
         """Return tables at the observed values, and likelihoods."""
         factors = [_Factor((v,), own[None]) for v, own in likelihoods.items() if self._sizes[v] > 1]
@@ -190,8 +207,12 @@ class Elimination:
             free = [i for i, u in enumerate(family) if u in scope]
             fixed = [i for i in range(len(family)) if i not in free]
             place = tuple(given.get(family[i], first) for i in fixed)
-            table = self._tables[v].transpose(*fixed, *free)
-            factors.append(_Factor(scope, table[place] if place else table[None]))
+            table = self._tables[v].transpose(0, *(1 + i for i in (*fixed, *free)))
+            if len(table) > 1:
+                values = table[(networks, *(codes[0] for codes in place))]
+            else:
+                values = table[0][place] if place else table
+            factors.append(_Factor(scope, values))
         return factors
 
     def _order(self, scopes: Collection[tuple[int, ...]], kept: Collection[int]) -> Order:

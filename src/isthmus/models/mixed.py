@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final, overload
 
@@ -50,7 +51,7 @@ from isthmus.models.equivalence import (
     reason_for_range,
 )
 from isthmus.models.mixed_prediction import predict_rows
-from isthmus.models.mixed_queries import MixedQuery
+from isthmus.models.mixed_queries import MixedQuery, redrawn
 from isthmus.models.questions import (
     check_simulations,
     checked_question,
@@ -59,6 +60,7 @@ from isthmus.models.questions import (
     measured,
 )
 from isthmus.models.ranges import MeanRange, ProbabilityRange
+from isthmus.models.sampling_error import counted_rows
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -195,7 +197,8 @@ class MixedNetwork:
         The answer is exact if the discrete variables on which it depends have at most 10,000
         unknown configurations, and none of them has a continuous parent of unknown value.
         Otherwise it is simulated by likelihood weighting, and the answer's `error` is its
-        simulation error. The sampling error of fitted parameters is not included.
+        simulation error. If the parameters were fitted to data, the answer has a `sampling_error`,
+        which takes the graph as given.
 
         Parameters
         ----------
@@ -234,17 +237,18 @@ class MixedNetwork:
             return self._unidentified(asked, forced)
         values, likelihoods, errors = self._split(seen)
         question = MixedQuery(
-            self.dag, self.conditionals, asked, values, settings, likelihoods, errors
+            self.dag, dict(self.conditionals), asked, values, settings, likelihoods, errors
         )
-        answer = question.exact()
-        if answer is None:
-            answer = question.simulated(simulations, seed)
+        answer = question.answer(simulations, seed)
         answer = replace(
             answer,
             unseen=unseen_nodes(self.dag, self._rows(), asked, values, settings),
             note=note_without_path(self.cpdag, () if seen else forced, asked),
         )
-        return answer if isinstance(answer, Probabilities) else in_units(answer, self.maps)
+        final = answer if isinstance(answer, Probabilities) else in_units(answer, self.maps)
+        if not counted_rows(self.conditionals):
+            return final
+        return replace(final, redraw=partial(redrawn, question, self.maps, simulations, seed))
 
     def _rows(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Return the discrete parents of nodes, and the number of rows of each combination."""

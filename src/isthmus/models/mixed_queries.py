@@ -9,7 +9,7 @@ likelihood of the evidence.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, final
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
+from isthmus.models.column_maps import NetworkMaps
 from isthmus.models.columns import Level
 from isthmus.models.conditionals import (
     Conditional,
@@ -26,15 +27,19 @@ from isthmus.models.conditionals import (
     ProbabilityTable,
     configuration,
 )
-from isthmus.models.distributions import NormalMixture, Probabilities
+from isthmus.models.distributions import NormalMixture, Probabilities, centre, in_units
 from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import check_joint_size, impossible
+from isthmus.models.sampling_error import drawn_conditionals
 from isthmus.types import Floats
 
 MOST_CONFIGURATIONS = 10_000
 """Maximum number of configurations of unknown discrete variables to enumerate."""
 _CELLS = 2_000_000
 """Numbers in the covariance matrices of one batch of configurations: 16 MB."""
+_FEWER, _FEWEST = 20, 5000
+"""A simulated answer has that share of its simulations for each draw of the parameters, but at
+least `_FEWEST`."""
 _LEAST_EFFECTIVE = 100
 """Effective draws below which the standard error itself cannot be trusted."""
 
@@ -77,6 +82,11 @@ class MixedQuery:
                 "them separately; to relate them, put levels of the discrete ones into evidence."
             )
         check_joint_size([len(self.conditionals[v].levels) for v in discrete])
+
+    def answer(self, simulations: int, seed: int) -> Probabilities | NormalMixture:
+        """Return the exact answer, or a simulated one if there is none."""
+        exact = self.exact()
+        return self.simulated(simulations, seed) if exact is None else exact
 
     def exact(self) -> Probabilities | NormalMixture | None:
         """Return the answer in closed form, or None if there is none of acceptable size."""
@@ -237,6 +247,23 @@ class MixedQuery:
                 mean[:, v] += slopes[:, j] * mean[:, p]
                 effect[:, :, v] += slopes[:, j, None] * effect[:, :, p]
         return mean, np.matmul(effect.transpose(0, 2, 1), noise[:, :, None] * effect)
+
+
+def redrawn(question: MixedQuery, maps: NetworkMaps, simulations: int, seed: int) -> Floats:
+    """Return the probabilities, means or medians of an answer for draws of the parameters."""
+
+    def ask(conditionals: Mapping[str, Conditional], simulations: int) -> Floats:
+        answer = replace(question, conditionals=conditionals).answer(simulations, seed)
+        return centre(answer if isinstance(answer, Probabilities) else in_units(answer, maps))
+
+    few = max(simulations // _FEWER, min(simulations, _FEWEST))
+    order, own = question.dag.topological_order(), question.conditionals
+    drawn = np.array([ask(each, few) for each in drawn_conditionals(own, order)])
+    if question.exact() is not None:
+        return drawn
+    # The same random numbers in all draws: what they have in common is simulation error.
+    shifted: Floats = drawn + ask(own, simulations) - ask(own, few)
+    return shifted
 
 
 def _conditioned(

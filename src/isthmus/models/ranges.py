@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -15,6 +15,7 @@ from isthmus.models.distributions import (
     Normal,
     NormalMixture,
     Probabilities,
+    centre,
     shown,
 )
 from isthmus.types import Floats
@@ -25,7 +26,7 @@ from isthmus.types import Floats
 class ProbabilityRange:
     """Bounds on the probabilities after an intervention that the learned graph does not identify.
 
-    The sampling error of fitted parameters is not included.
+    The bounds are those of the estimated parameters; `confidence_interval` is wider.
 
     Attributes
     ----------
@@ -69,13 +70,28 @@ class ProbabilityRange:
         low = Probabilities(self.levels, self.lower)[level]
         return low, Probabilities(self.levels, self.upper)[level]
 
+    def confidence_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
+        """Return the ends of intervals that contain those of all answers, given the learned class.
+
+        None if the sampling error is not known.
+
+        Parameters
+        ----------
+        level
+            The level of the interval of each answer, between 0 and 1.
+        """
+        return _union(self.answers, level)
+
     def __str__(self) -> str:
         lines = [f"not identified: {self.reason}", ", ".join(self.names)]
-        lower, upper = self.lower, self.upper
+        lower, upper, ends = self.lower, self.upper, self.confidence_interval()
         for place in np.ndindex(lower.shape):
             known = zip(self.levels.values(), place, strict=True)
             row = ", ".join(str(own[i]) for own, i in known)
-            lines.append(f"{row}: between {lower[place]:.4f} and {upper[place]:.4f}")
+            wide = None if ends is None else (f"{ends[0][place]:.4f}", f"{ends[1][place]:.4f}")
+            lines.append(
+                f"{row}: between {lower[place]:.4f} and {upper[place]:.4f}{_with_errors(wide)}"
+            )
         return "\n".join(lines)
 
 
@@ -85,7 +101,7 @@ class MeanRange:
     """Bounds on the means after an intervention that the learned graph does not identify.
 
     For targets that were learned as normal scores, they are bounds on the medians.
-    The sampling error of fitted parameters is not included. `Solution.effect` has it.
+    The bounds are those of the estimated parameters; `confidence_interval` is wider.
 
     Attributes
     ----------
@@ -107,7 +123,7 @@ class MeanRange:
         """Smallest mean of each target; minus infinity if the answers were not computed."""
         if not self.answers:
             return np.full(len(self.names), -np.inf)
-        lower: Floats = np.min([_centre(answer) for answer in self.answers], axis=0)
+        lower: Floats = np.min([centre(answer) for answer in self.answers], axis=0)
         return lower
 
     @property
@@ -115,7 +131,7 @@ class MeanRange:
         """Largest mean of each target; infinity if the answers were not computed."""
         if not self.answers:
             return np.full(len(self.names), np.inf)
-        upper: Floats = np.max([_centre(answer) for answer in self.answers], axis=0)
+        upper: Floats = np.max([centre(answer) for answer in self.answers], axis=0)
         return upper
 
     def __getitem__(self, name: str) -> tuple[float, float]:
@@ -125,17 +141,43 @@ class MeanRange:
         place = self.names.index(name)
         return float(self.lower[place]), float(self.upper[place])
 
+    def confidence_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
+        """Return the ends of intervals that contain those of all answers, given the learned class.
+
+        None if the sampling error is not known.
+
+        Parameters
+        ----------
+        level
+            The level of the interval of each answer, between 0 and 1.
+        """
+        return _union(self.answers, level)
+
     def __str__(self) -> str:
         rows = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
+        ends = self.confidence_interval()
         maps = self.answers[0].maps if self.answers else {}
         scored = bool(self.answers) and isinstance(self.answers[0], Nonparanormal)
         word = "median" if scored else "mean"
-        bounds = [
-            f"{name}: {word} between {shown(maps, name, low)} and {shown(maps, name, high)}"
-            for name, low, high in rows
-        ]
+        bounds = []
+        for i, (name, low, high) in enumerate(rows):
+            text = f"{name}: {word} between {shown(maps, name, low)} and {shown(maps, name, high)}"
+            wide = None if ends is None else [shown(maps, name, float(end[i])) for end in ends]
+            bounds.append(text + _with_errors(None if wide is None else (wide[0], wide[1])))
         return "\n".join([f"not identified: {self.reason}", *bounds])
 
 
-def _centre(answer: Normal | NormalMixture | Nonparanormal) -> Floats:
-    return answer.median if isinstance(answer, Nonparanormal) else answer.mean
+def _union(
+    answers: Sequence[Probabilities] | Sequence[Normal | NormalMixture | Nonparanormal],
+    level: float,
+) -> tuple[Floats, Floats] | None:
+    """Return the smallest and the largest ends of the confidence intervals of all answers."""
+    ends = [answer.confidence_interval(level) for answer in answers]
+    known = [pair for pair in ends if pair is not None]
+    if not known or len(known) < len(ends):
+        return None
+    return np.min([low for low, _ in known], axis=0), np.max([high for _, high in known], axis=0)
+
+
+def _with_errors(ends: tuple[str, str] | None) -> str:
+    return "" if ends is None else f" (with sampling error: between {ends[0]} and {ends[1]})"

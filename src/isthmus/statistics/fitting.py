@@ -52,7 +52,10 @@ def probabilities(table: Integers | Floats, pseudo_count: float) -> Floats:
 
 
 def fit_regressions(
-    schema: Schema, dag: DAG, estimates: Callable[[int], tuple[Floats, Floats]]
+    schema: Schema,
+    dag: DAG,
+    estimates: Callable[[int], tuple[Floats, Floats]],
+    rows: int | None = None,
 ) -> GaussianNetwork:
     """Regress each node on its parents.
 
@@ -64,6 +67,8 @@ def fit_regressions(
         The graph.
     estimates
         Returns means and covariances of all variables, for the regression of one of them.
+    rows
+        Number of rows behind them, if it is the same for all.
     """
     intercepts, coefficients, variances = {}, {}, {}
     for node in dag.nodes:
@@ -75,4 +80,4 @@ def fit_regressions(
         intercepts[node] = float(mean[child] - weights @ mean[parents])
         coefficients[node] = {p: float(w) for p, w in zip(dag.parents(node), weights, strict=True)}
         variances[node] = float(fitted.variance)
-    return GaussianNetwork(dag, intercepts, coefficients, variances)
+    return GaussianNetwork(dag, intercepts, coefficients, variances, rows=rows)

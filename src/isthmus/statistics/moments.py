@@ -321,7 +321,7 @@ class Moments(Statistic):
         if self.schema.of_kind(Kind.DISCRETE):
             return None
         estimates = self.estimates()
-        return fit_regressions(self.schema, dag, lambda _: estimates)
+        return fit_regressions(self.schema, dag, lambda _: estimates, self.n)
 
     def for_file(self, dag: DAG) -> Moments:
         """Return all moments."""

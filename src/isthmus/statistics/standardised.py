@@ -145,7 +145,7 @@ class StandardisedColumns(Statistic):
             named = zip(dag.parents(node), weights.tolist(), strict=True)
             coefficients[node] = dict(named)
             variances[node] = float(fitted.variance)
-        return GaussianNetwork(dag, intercepts, coefficients, variances)
+        return GaussianNetwork(dag, intercepts, coefficients, variances, rows=self.n)
 
     def __repr__(self) -> str:
         return f"StandardisedColumns(n={self.n}, variables={len(self.schema)})"
