@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,14 +78,43 @@ def test_posterior_probabilities_follow_the_prior() -> None:
     assert told[1] / told[0] == pytest.approx(9.0)
 
 
+def test_an_expected_number_of_parents_is_a_prior_of_all_other_pairs() -> None:
+    data = table()
+    prior = ist.Knowledge(expected_parents=0.6, probabilities=[("b", "a", 0.9)])
+    weights = {}
+    for dag in enumerate_dags(list(data)):
+        believed = {frozenset(edge) for edge in dag.edges} & {frozenset("ab")}
+        odds = 9.0 ** len(believed) * (0.2 / 0.8) ** (len(dag.edges) - len(believed))
+        weights[dag] = odds * math.exp(ist.score(data, dag, ist.BGe()) + 1100)
+    expected = np.zeros((4, 4))
+    for dag, weight in weights.items():
+        for a, b in dag.edges:
+            expected["abcd".index(a), "abcd".index(b)] += weight / sum(weights.values())
+    for sampler, error in ((ist.ExactPosterior(), 1e-9), (ist.PartitionMCMC(), 0.02)):
+        drawn = ist.sample(data, score=ist.BGe(), sampler=sampler, knowledge=prior, seed=1)
+        np.testing.assert_allclose(drawn.edge_probabilities(), expected, atol=error)
+
+
+def test_fewer_expected_parents_leave_less_outside_of_the_tables() -> None:
+    rng = np.random.default_rng(3)
+    data = {f"v{i}": rng.normal(size=60) for i in range(8)}
+    sampler = ist.PartitionMCMC(candidates=1)
+    left_out = [
+        ist.sample(data, sampler=sampler, draws=50, chains=2, knowledge=prior).details.left_out
+        for prior in (None, ist.Knowledge(expected_parents=0.5))
+    ]
+    assert left_out[0] > 0.2 > 0.02 > left_out[1]
+
+
 def test_a_solution_keeps_it(tmp_path: Path) -> None:
-    solution = ist.learn(table(), knowledge=BELIEF)
+    belief = replace(BELIEF, expected_parents=1)
+    solution = ist.learn(table(), knowledge=belief)
     solution.save(tmp_path / "s.isthmus", statistics=True)
     loaded = ist.Solution.load(tmp_path / "s.isthmus")
-    assert loaded.knowledge == BELIEF
+    assert loaded.knowledge == belief
     again = solution.standardised_refit().standardised
     scaled = {k: (v - v.mean()) / v.std() for k, v in table().items()}
-    assert again.score == pytest.approx(ist.learn(scaled, knowledge=BELIEF).score)
+    assert again.score == pytest.approx(ist.learn(scaled, knowledge=belief).score)
     edge = next(iter(solution.dag.edges))
     assert solution.strengths()[edge] > 0
 
@@ -98,7 +128,17 @@ def test_wrong_probabilities_are_refused(given: Any) -> None:
         ist.Knowledge(probabilities=given)
 
 
+@pytest.mark.parametrize("given", [0, -1, math.nan, math.inf, "few", True])
+def test_wrong_numbers_of_parents_are_refused(given: Any) -> None:
+    with pytest.raises(KnowledgeError, match="positive number"):
+        ist.Knowledge(expected_parents=given)
+
+
 def test_refusals() -> None:
+    with pytest.raises(KnowledgeError, match=r"only 3 others. Expect fewer: 1.5"):
+        ist.learn(table(), knowledge=ist.Knowledge(expected_parents=3))
+    with pytest.raises(MismatchError, match="local score"):
+        ist.learn(table(), search=ist.Notears(), knowledge=ist.Knowledge(expected_parents=1))
     with pytest.raises(KnowledgeError, match="mentions"):
         ist.learn(table(), knowledge=ist.Knowledge(probabilities=[("a", "z", 0.5)]))
     with pytest.raises(MismatchError, match="local score"):
@@ -118,6 +158,7 @@ def test_knowledge_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "forbidden": [["b", "c"]],
         "tiers": [["a"], ["b", "c", "d"]],
         "probabilities": [["a", "b", 0.97]],
+        "expected_parents": 0.001,
     }
     toml, plain = tmp_path / "k.toml", tmp_path / "k.json"
     toml.write_text("\n".join(f"{k} = {json.dumps(v)}" for k, v in content.items()))
@@ -128,6 +169,7 @@ def test_knowledge_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
             forbidden=[("b", "c")],
             tiers=[["a"], ["b", "c", "d"]],
             probabilities=[("a", "b", 0.97)],
+            expected_parents=0.001,
             required=[("a", "d")],
         ),
     )
@@ -136,6 +178,7 @@ def test_knowledge_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         options = ["--knowledge", str(file), "--required", "a", "d", "-o", str(out), "-q"]
         assert main(["learn", str(path), *options]) == ExitCode.DONE
         assert ist.Solution.load(out).dag == expected.dag
+        assert ist.Solution.load(out).knowledge == expected.knowledge
         out.unlink()
     toml.write_text("tier = 3")
     assert main(["learn", str(path), "--knowledge", str(toml)]) != ExitCode.DONE

@@ -94,8 +94,8 @@ def add_knowledge_options(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--knowledge",
         metavar="FILE",
-        help="TOML or JSON file with required, forbidden, tiers, roots and probabilities; "
-        "the options below are added to it",
+        help="TOML or JSON file with required, forbidden, tiers, roots, probabilities and "
+        "expected_parents; the options below are added to it",
     )
     for name, meaning in (("required", "must"), ("forbidden", "must not")):
         group.add_argument(
@@ -157,6 +157,7 @@ def knowledge_of(options: argparse.Namespace) -> ist.Knowledge | None:
         tiers=[*written.get("tiers", ()), *options.tier],
         roots=written.get("roots", ()),
         probabilities=written.get("probabilities", ()),
+        expected_parents=written.get("expected_parents"),
     )
     return None if knowledge == ist.Knowledge() else knowledge
 
@@ -168,7 +169,7 @@ def _read_knowledge(path: Path) -> dict[str, Any]:
             content = json.load(stream) if path.suffix == ".json" else tomllib.load(stream)
         except ValueError as error:
             raise FormatError(f"{path} is neither TOML nor, as .json, JSON: {error}") from None
-    keys = ("required", "forbidden", "tiers", "roots", "probabilities")
+    keys = ("required", "forbidden", "tiers", "roots", "probabilities", "expected_parents")
     unknown = [key for key in content if key not in keys] if isinstance(content, dict) else [path]
     if unknown:
         raise FormatError(

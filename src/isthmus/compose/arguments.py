@@ -128,7 +128,7 @@ def check_knowledge(knowledge: object) -> Knowledge:
 
 def refuse_probabilities(knowledge: Knowledge, what: str) -> None:
     """Refuse prior probabilities of edges where there is no local score to add them to."""
-    if knowledge.probabilities:
+    if knowledge.has_prior:
         raise MismatchError(
             f"Prior probabilities of edges are added to a local score, and {what} has none. Leave "
             "them out of the knowledge."

@@ -210,7 +210,7 @@ def prepare(
     fixed = data if isinstance(data, (Source, Statistic)) else None
     _require_kind(chosen, variables, accepts, fixed)
     chosen = _with_prior(source.adapt(chosen), known, source)
-    requests = requests and not known.probabilities
+    requests = requests and not known.has_prior
     timed, in_memory = source.timed, source.in_memory
     source = _with_features(source, chosen)
     by_column = _by_column(source, chosen, accepts, dag)
@@ -359,7 +359,7 @@ def refuse_left_to_scores(source: Source, instead: str) -> None:
 
 def _with_prior(score: AnyScore, knowledge: Knowledge, source: Source) -> AnyScore:
     """Add prior probabilities of edges to a local score."""
-    if not knowledge.probabilities or isinstance(score, EdgePrior):
+    if not knowledge.has_prior or isinstance(score, EdgePrior):
         return score
     completes = source.missing is not None and source.missing.completes and source.has_missing
     if LOCAL_SCORES not in score.gives or completes:
@@ -369,7 +369,7 @@ def _with_prior(score: AnyScore, knowledge: Knowledge, source: Source) -> AnySco
             "Leave the probabilities out of the knowledge, or use a score such as BDeu() or "
             "GaussianBIC() and another strategy than StructuralEM()."
         )
-    return EdgePrior(score, tuple(knowledge.probabilities))
+    return EdgePrior(score, knowledge)
 
 
 def _with_features(source: Source, score: AnyScore) -> Source:

@@ -228,8 +228,9 @@ def with_notes(posterior: Posterior) -> Posterior:
     left_out = getattr(posterior.details, "left_out", None)
     if left_out is not None and left_out > _MUCH_LEFT_OUT:
         notes.append(
-            "The sampler probably misses important parent sets. Raise `candidates`, or limit "
-            f"`max_parents`: graphs with one such set have about {_share(left_out)} the weight of "
+            "The sampler probably misses important parent sets. Expect fewer parents, such as "
+            "`Knowledge(expected_parents=1)`, raise `candidates`, or limit `max_parents`: "
+            f"graphs with one such set have about {_share(left_out)} the weight of "
             "those that can be drawn. All chains leave out the same sets, so their agreement does "
             "not show this; compare runs with different seeds."
         )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -132,6 +134,11 @@ class Knowledge:
         Triples ``(a, b, probability)``: prior probability of an edge between two variables, in
         either direction. The log-odds are added to a local score, so the data can overrule them;
         0.5 changes nothing. Directions stay a matter of the other constraints and of the data.
+    expected_parents
+        How many of the other variables are probably parents of a variable: a prior for sparse
+        graphs. Each pair that is not among ``probabilities`` has this number, divided by the number
+        of other variables, as its probability. None for 0.5: all graphs are equally probable, so
+        that most of them have an edge between every second pair.
 
     Examples
     --------
@@ -146,6 +153,7 @@ class Knowledge:
     tiers: Sequence[Sequence[str]] = ()
     roots: Sequence[str] = ()
     probabilities: Sequence[tuple[str, str, float]] = ()
+    expected_parents: float | None = None
     _tier: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -155,6 +163,7 @@ class Knowledge:
         put(self, "tiers", tuple(_names(tier, "A tier") for tier in _tiers(self.tiers)))
         put(self, "roots", _names(self.roots, "roots"))
         put(self, "probabilities", _probabilities(self.probabilities))
+        put(self, "expected_parents", _expected_parents(self.expected_parents))
         put(self, "_tier", {name: i for i, tier in enumerate(self.tiers) for name in tier})
 
     def bind(self, nodes: Sequence[str]) -> BoundKnowledge:
@@ -206,13 +215,36 @@ class Knowledge:
         """Return the knowledge about the other nodes; required edges are kept as they are."""
         if not names:
             return self
-        return Knowledge(
-            required=self.required,
+        return replace(
+            self,
             forbidden=[edge for edge in self.forbidden if not set(edge) & set(names)],
             tiers=[[name for name in tier if name not in names] for tier in self.tiers],
             roots=[name for name in self.roots if name not in names],
             probabilities=[p for p in self.probabilities if not set(p[:2]) & set(names)],
         )
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether some edges are more or less probable than others, or than not."""
+        return bool(self.probabilities) or self.expected_parents is not None
+
+    def log_odds(self, nodes: Sequence[str]) -> NDArray[np.float64]:
+        """Return the logarithm of the prior odds of an edge between two of the nodes."""
+        size, index = len(nodes), {name: i for i, name in enumerate(nodes)}
+        odds = np.zeros((size, size))
+        if self.expected_parents is not None and size > 1:
+            others = size - 1 - self.expected_parents
+            if others <= 0:
+                raise KnowledgeError(
+                    f"expected_parents is {self.expected_parents:g}, and a variable has only "
+                    f"{size - 1} others. Expect fewer: {(size - 1) / 2:g} makes all graphs equally "
+                    "probable."
+                )
+            odds += math.log(self.expected_parents / others)
+        for a, b, p in self.probabilities:
+            if a in index and b in index:
+                odds[index[a], index[b]] = odds[index[b], index[a]] = math.log(p) - math.log1p(-p)
+        return odds
 
     def permits(self, a: str, b: str) -> bool:
         """Return whether the edge a -> b is not forbidden."""
@@ -371,6 +403,16 @@ def _probabilities(given: Iterable[tuple[str, str, float]]) -> tuple[tuple[str, 
     if len(pairs) < len(triples) or any(a == b or not 0.0 < p < 1.0 for a, b, p in triples):
         raise wrong
     return tuple(triples)
+
+
+def _expected_parents(given: object) -> float | None:
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < math.inf:
+        raise KnowledgeError(
+            f"expected_parents must be a positive number, such as 1; {given!r} was given."
+        )
+    return float(given)
 
 
 def _tiers(tiers: Iterable[Iterable[str]]) -> list[Iterable[str]]:

@@ -101,6 +101,7 @@ def _knowledge(knowledge: Knowledge) -> dict[str, Any]:
         "tiers": knowledge.tiers,
         "roots": knowledge.roots,
         "probabilities": knowledge.probabilities,
+        "expected_parents": knowledge.expected_parents,
     }
 
 
@@ -220,5 +221,6 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             tiers=given["tiers"],
             roots=given["roots"],
             probabilities=[(a, b, p) for a, b, p in given.get("probabilities", ())],
+            expected_parents=given.get("expected_parents"),
         ),
     }

@@ -1,13 +1,11 @@
-"""A local score with prior probabilities of some edges."""
+"""A local score with prior probabilities of edges."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-import numpy as np
-
+from isthmus.graphs import Knowledge
 from isthmus.kernels.scoring import prior_score
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.scores.base import Score
@@ -26,12 +24,12 @@ class EdgePrior(Score[Any, LocalScore]):
     ----------
     base
         The score of the data.
-    probabilities
-        Triples of two variables and the probability of an edge between them.
+    knowledge
+        Where the probabilities of edges are from.
     """
 
     base: Score[Any, Any]
-    probabilities: tuple[tuple[str, str, float], ...]
+    knowledge: Knowledge
     kind: ClassVar[Kind | None] = None
 
     def __repr__(self) -> str:
@@ -53,15 +51,9 @@ class EdgePrior(Score[Any, LocalScore]):
 
     def bind(self, statistics: Any) -> LocalScore:
         inner = LOCAL_SCORES.require(self.base.bind(statistics))
-        position = {name: i for i, name in enumerate(inner.nodes)}
-        weights = np.zeros((len(position), len(position)))
-        for a, b, probability in self.probabilities:
-            if a in position and b in position:
-                odds = math.log(probability) - math.log1p(-probability)
-                weights[position[a], position[b]] = weights[position[b], position[a]] = odds
         return LocalScore(
             inner.nodes,
-            prior_score(inner.kernel, weights),
+            prior_score(inner.kernel, self.knowledge.log_odds(inner.nodes)),
             equivalent=inner.equivalent,
             equivalent_given_targets=inner.equivalent_given_targets,
             cost=inner.seconds,
