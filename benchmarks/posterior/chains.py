@@ -2,13 +2,14 @@
 
 Reads the data sets of the folder `posterior` in the folder of benchmark data. Differences are those
 of edge probabilities between two of four chains that start from different graphs. With `--runs`,
-those between two runs of four chains, which choose their candidate parents separately.
+those between two runs of four chains, which choose their candidate parents separately. With
+`--expected-parents 1`, the prior is one for sparse graphs instead of uniform.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import time
 from itertools import combinations
 from pathlib import Path
@@ -20,7 +21,9 @@ import isthmus as ist
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
 
-def sample(name: str, *, draws: int = 1000, seed: int = 1, **options: int) -> ist.Posterior:
+def sample(
+    name: str, prior: ist.Knowledge, *, draws: int = 1000, seed: int = 1, **options: int
+) -> ist.Posterior:
     """Draw from the posterior of a data set by four chains."""
     x = np.load(DATA / "posterior" / f"{name}.npz")["X"]
     discrete = name.startswith("alarm")
@@ -30,38 +33,55 @@ def sample(name: str, *, draws: int = 1000, seed: int = 1, **options: int) -> is
         {f"v{i}": column for i, column in enumerate(columns)},
         score=ist.BDeu(ess=1.0) if discrete else ist.BGe(),
         sampler=sampler,
+        knowledge=prior,
         draws=draws,
         chains=4,
         seed=seed,
     )
 
 
-def compare_runs(names: list[str]) -> None:
+def compare_runs(names: list[str], prior: ist.Knowledge, draws: int) -> None:
     """Print the differences of two runs of each data set."""
-    print("data  largest, mean difference of two runs  left out, of the weight of the others")
+    print(
+        "data  CPU s  ESS/s with setup  largest difference of two chains  largest, mean difference "
+        "of two runs  edges  left out, of the weight of the others"
+    )
     for name in names:
-        first, second = (sample(name, seed=seed) for seed in (1, 2))
-        gap = np.abs(first.edge_probabilities() - second.edge_probabilities())
-        left_out = first.details.left_out
-        print(f"{name}  {gap.max():.3f}, {gap.mean():.4f}  {left_out:.3g}", flush=True)
+        start = time.process_time()
+        first, second = (sample(name, prior, draws=draws, seed=seed) for seed in (1, 2))
+        seconds = (time.process_time() - start) / 2
+        ess = np.median(first.diagnostics().ess)
+        chains = max(np.abs(a - b).max() for a, b in combinations(first.edges_by_chain(), 2))
+        edges = first.edge_probabilities()
+        gap = np.abs(edges - second.edge_probabilities())
+        print(
+            f"{name}  {seconds:.0f}  {ess / seconds:.0f}  {chains:.3f}  {gap.max():.3f}, "
+            f"{gap.mean():.4f}  {edges.sum():.0f}  {first.details.left_out:.3g}",
+            flush=True,
+        )
 
 
 def main() -> None:
-    if sys.argv[1] == "--runs":
-        compare_runs(sys.argv[2:])
-    else:
-        measure_chains(sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", nargs="+")
+    parser.add_argument("--runs", action="store_true", help="compare two runs")
+    parser.add_argument("--draws", type=int, default=1000)
+    parser.add_argument("--expected-parents", type=float)
+    given = parser.parse_args()
+    prior = ist.Knowledge(expected_parents=given.expected_parents)
+    measure = compare_runs if given.runs else measure_chains
+    measure(given.data, prior, given.draws)
 
 
-def measure_chains(names: list[str]) -> None:
+def measure_chains(names: list[str], prior: ist.Knowledge, draws: int) -> None:
     """Print effective samples per second of each data set, and differences of chains."""
     print("data  setup s  total s  ESS/s  5 %  with setup  largest, mean difference of two chains")
     for name in names:
         seconds = []
-        for draws in (1, 1000):
+        for count in (1, draws):
             start = time.process_time()
-            options = {"warm_up": 1, "thin": 1} if draws == 1 else {}
-            posterior = sample(name, draws=draws, **options)
+            options = {"warm_up": 1, "thin": 1} if count == 1 else {}
+            posterior = sample(name, prior, draws=count, **options)
             seconds.append(time.process_time() - start)
         ess = np.array(posterior.diagnostics().ess)
         edges = posterior.edges_by_chain()

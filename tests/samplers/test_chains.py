@@ -13,6 +13,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.runs import drive
 from isthmus.samplers import Draws, OrderMCMC, PartitionMCMC
+from isthmus.samplers import candidates as candidates_module
 from isthmus.samplers.candidates import Candidates, candidate_count
 from isthmus.sources import Frame
 from isthmus.statistics import CountPlan
@@ -234,11 +235,11 @@ def test_nothing_is_drawn_before_the_tables_are_built() -> None:
 
 
 def test_the_size_of_the_tables_is_bounded() -> None:
-    for d, expected in ((5, 20), (18, 20), (20, 20), (21, 15), (50, 11), (100, 9), (1000, 2)):
+    for d, expected in ((5, 20), (18, 20), (20, 20), (21, 11), (50, 8), (100, 6), (400, 2)):
         count = candidate_count(np.full(d, d - 1))
         inside = min(count, d - 1)
         assert count == expected
-        most = 12_000_000 if inside == d - 1 else 6_000_000
+        most = 12_000_000 if inside == d - 1 else 750_000
         assert d * 2**inside * (d - inside) <= most
 
 
@@ -271,6 +272,45 @@ def test_frequent_parents_replace_rare_candidates() -> None:
     assert sorted(np.flatnonzero(after[:, 0])) == sorted([1, strangers[0]])
     np.testing.assert_array_equal(after[:, 1:], before[:, 1:])
     assert candidates.exchange(frequencies, 0.05) == 0
+
+
+def test_tables_grow_where_weight_is_missing() -> None:
+    d = 40
+    candidates = Candidates(gaussian(d, 200, 3).kernel, demands(d), None)
+    for v in range(d):
+        candidates.rank(v, [])
+    before = candidates.matrix()
+    strangers = np.flatnonzero(~before[:, 0])[1:5]
+    frequencies = np.zeros((d, d))
+    frequencies[strangers, 0] = 0.1, 0.2, 0.3, 0.1
+    frequencies[np.flatnonzero(~before[:, 2])[1], 2] = 0.9  # one such parent fits into the tables
+    assert candidates.grow(frequencies) == 3
+    after = candidates.matrix()
+    assert set(np.flatnonzero(after[:, 0] & ~before[:, 0])) == set(strangers[:3])
+    np.testing.assert_array_equal(after[:, 1:], before[:, 1:])
+    candidates.grow(np.full((d, d), 0.02))
+    sizes = candidates.matrix().sum(axis=0)
+    assert 3_000_000 < (2**sizes * (d - sizes)).sum() <= 6_000_000
+    np.testing.assert_array_equal(candidates.matrix()[before], True)
+
+
+def test_grown_tables_give_the_exact_posterior(monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = gaussian(4, 15, 2)
+    exact = enumerated(objective, demands(4))
+    monkeypatch.setattr(candidates_module, "MAX_COMPLETE", 0)
+    monkeypatch.setattr(candidates_module, "FIRST_FAMILIES", 0)
+    few, grown = (
+        sample(objective, PartitionMCMC(candidates=count, thin=2), draws=1500, chains=4)
+        for count in (1, None)
+    )
+    assert few.chain_edges is not None
+    assert grown.chain_edges is not None
+    assert few.details.candidates == 1 < grown.details.candidates
+    # No probability changes by more than the weight that is left out.
+    assert few.details.left_out > 0.03 > grown.details.left_out
+    error = 0.01 + grown.details.left_out
+    np.testing.assert_allclose(grown.chain_edges.mean(axis=0), exact, atol=error)
+    assert np.abs(few.chain_edges.mean(axis=0) - exact).max() > error
 
 
 def test_a_python_score_is_sampled() -> None:

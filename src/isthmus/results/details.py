@@ -35,7 +35,7 @@ class ChainDetails(SamplerDetails):
     Attributes
     ----------
     candidates
-        Number of candidate parents per node.
+        Largest number of candidate parents of a node.
     exchanged
         Number of candidates that were replaced after pilot runs, because other parents were drawn
         more often.

@@ -2,7 +2,8 @@
 
 Tables hold every subset of the candidates of a node, and every such subset with one more parent
 from outside. So a parent that was overlooked is still drawn, if only one at a time, and
-`Candidates.exchange` makes it a candidate.
+`Candidates.exchange` makes it a candidate. `Candidates.grow` adds candidates to the nodes that lack
+most: tables are small where few parent sets have any weight.
 """
 
 from __future__ import annotations
@@ -19,16 +20,21 @@ from isthmus.kernels.scoring import LocalScore
 MAX_CANDIDATES = 20
 MAX_FAMILIES = 6_000_000
 """Bound on the number of parent sets in all tables: about 250 MB, and seconds for fast scores."""
+FIRST_FAMILIES = MAX_FAMILIES // 8
+"""The same before the tables grow."""
 MAX_COMPLETE = 12_000_000
 """The same if the tables hold all parent sets, so that nothing is approximated: about 500 MB."""
+ENOUGH = 0.01
+"""Tables grow until about this weight is outside of them, relative to that of all they hold."""
 _GREEDY = 6
+_LEAST_SHARE = 0.01
 
 Flags = NDArray[np.bool_]
 Parents = Sequence[Sequence[int]]
 
 
 def candidate_count(allowed: NDArray[np.int64]) -> int:
-    """Return how many candidates per node keep the number of parent sets within its bounds.
+    """Return how many candidates per node keep the number of parent sets within its first bounds.
 
     Parameters
     ----------
@@ -38,10 +44,23 @@ def candidate_count(allowed: NDArray[np.int64]) -> int:
     if allowed.max(initial=0) <= MAX_CANDIDATES and (2.0**allowed).sum() <= MAX_COMPLETE:
         return MAX_CANDIDATES
     for count in range(MAX_CANDIDATES, 1, -1):
-        inside = np.minimum(allowed, count)
-        if (2.0**inside * (allowed - inside + 1)).sum() <= MAX_FAMILIES:
+        if family_counts(allowed, np.minimum(allowed, count)).sum() <= FIRST_FAMILIES:
             return count
     return 1
+
+
+def family_counts(allowed: NDArray[np.int64], inside: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the number of parent sets in the table of each node.
+
+    Parameters
+    ----------
+    allowed
+        Number of possible parents of each node.
+    inside
+        How many of them are candidates.
+    """
+    counts: NDArray[np.float64] = 2.0**inside * (allowed - inside + 1)
+    return counts
 
 
 @final
@@ -58,7 +77,7 @@ class Candidates:
     knowledge
         Required and forbidden edges.
     count
-        Number of candidates per node; None to fit `MAX_FAMILIES`.
+        Number of candidates per node; None for tables that grow, within `MAX_FAMILIES`.
     """
 
     def __init__(self, score: LocalScore, knowledge: BoundKnowledge, count: int | None) -> None:
@@ -67,25 +86,32 @@ class Candidates:
         self._required = knowledge.required
         self._possible = ~knowledge.forbidden | knowledge.required
         np.fill_diagonal(self._possible, val=False)
-        allowed = self._possible.sum(axis=0)
-        self.count = candidate_count(allowed) if count is None else min(count, MAX_CANDIDATES)
-        self.count = max(self.count, int(self._required.sum(axis=0).max(initial=0)))
+        self._allowed = self._possible.sum(axis=0)
+        self._grows = count is None
+        first = candidate_count(self._allowed) if count is None else min(count, MAX_CANDIDATES)
+        first = max(first, int(self._required.sum(axis=0).max(initial=0)))
+        self._counts = np.minimum(self._allowed, first)
         self._rank = np.full((d, d), -np.inf)
+
+    @property
+    def count(self) -> int:
+        """Largest number of candidates of a node."""
+        return int(self._counts.max(initial=0))
 
     @property
     def complete(self) -> bool:
         """Whether all possible parents are candidates."""
-        return bool((self._possible.sum(axis=0) <= self.count).all())
+        return bool((self._counts == self._allowed).all())
 
     def rank(self, child: int, graphs: Sequence[Parents]) -> None:
         """Rank the possible parents of a node by its scores and by some good graphs."""
         others = np.flatnonzero(self._possible[:, child])
-        if len(others) <= self.count:
+        if len(others) == self._counts[child]:
             self._rank[others, child] = 0.0
             return
         rank = np.zeros(len(self._rank))
         rank[others] += _ranks(self._gains(child, [], others))
-        for step, parent in enumerate(self._grow(child, others)):
+        for step, parent in enumerate(self._add_greedily(child, others)):
             rank[parent] += 1e4 * (1 + _GREEDY - step)
         for graph in graphs:
             own = [u for u in graph[child] if self._possible[u, child]]
@@ -98,14 +124,15 @@ class Candidates:
 
     def matrix(self) -> Flags:
         """Return the candidates as a matrix [from, to]."""
-        best = np.argsort(-self._rank, axis=0, kind="stable")[: self.count]
+        order = np.argsort(-self._rank, axis=0, kind="stable")
         chosen = np.zeros(self._rank.shape, np.bool_)
-        np.put_along_axis(chosen, best, values=True, axis=0)
+        best = np.arange(len(order))[:, None] < self._counts
+        np.put_along_axis(chosen, order, values=best, axis=0)
         return chosen & self._possible
 
     def outside(self, child: int) -> Flags:
         """Return the possible parents of a node that are no candidates."""
-        best = np.argsort(-self._rank[:, child], kind="stable")[: self.count]
+        best = np.argsort(-self._rank[:, child], kind="stable")[: self._counts[child]]
         others: Flags = self._possible[:, child].copy()
         others[best] = False
         return others
@@ -144,7 +171,52 @@ class Candidates:
                 changes += 1
         return changes
 
-    def _grow(self, child: int, others: NDArray[np.int64]) -> list[int]:
+    def grow(self, frequencies: NDArray[np.float64]) -> int:
+        """Add candidates until parent sets with two other members have little weight.
+
+        If parents from outside come and go independently, two of them together have the product of
+        their odds as weight. Next is always the candidate that saves most for the size it adds.
+
+        Parameters
+        ----------
+        frequencies
+            Probabilities of the edges, as a matrix [from, to].
+
+        Returns
+        -------
+        int
+            Number of candidates that were added.
+        """
+        if not self._grows:
+            return 0
+        odds = np.where(self._possible & ~self.matrix(), frequencies, 0.0)
+        odds /= np.maximum(1.0 - odds.sum(axis=0), _LEAST_SHARE)
+        sums, squares, top = odds.sum(axis=0), (odds**2).sum(axis=0), odds.max(axis=0)
+        families = family_counts(self._allowed, self._counts)
+        added = 0
+        while (sums**2 - squares).sum() > 2 * ENOUGH:
+            saved = top * (sums - top)
+            cost = family_counts(self._allowed, self._counts + 1) - families
+            fits = (families.sum() + cost <= MAX_FAMILIES) & (self._counts < MAX_CANDIDATES)
+            child = int(np.argmax(np.where(fits, saved / np.maximum(cost, 1.0), 0.0)))
+            if not fits[child] or saved[child] <= 0.0:
+                break
+            rest = odds[:, child]
+            self._add(int(np.argmax(rest)), child)
+            rest[np.argmax(rest)] = 0.0
+            sums[child], squares[child], top[child] = rest.sum(), (rest**2).sum(), rest.max()
+            families[child] += cost[child]
+            added += 1
+        return added
+
+    def _add(self, parent: int, child: int) -> None:
+        """Make one more parent of a node a candidate."""
+        ranks = self._rank[:, child]
+        first = np.argsort(-ranks, kind="stable")[self._counts[child]]
+        ranks[first], ranks[parent] = ranks[parent], ranks[first]
+        self._counts[child] += 1
+
+    def _add_greedily(self, child: int, others: NDArray[np.int64]) -> list[int]:
         parents: list[int] = []
         while len(parents) < min(_GREEDY, len(others)):
             rest = np.setdiff1d(others, parents)

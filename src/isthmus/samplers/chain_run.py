@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.mcmc import FamilyTables, SamplingRun, Space
@@ -22,7 +21,7 @@ from isthmus.samplers.candidates import Candidates
 _SLICE = 0.02
 _PILOT_DRAWS = 200
 _PILOTS = 2
-"""Candidates are exchanged at most this many times."""
+"""Candidates are exchanged and added at most this many times."""
 _LEAST_GAIN = 0.05
 """A parent becomes a candidate if the pilot draws it this much more often than a candidate."""
 
@@ -131,9 +130,10 @@ class ChainRun(Run[Draws]):
             run = self._sampling(max(50, 2 * len(self._starts[0])), 2, _PILOT_DRAWS)
             while not run.step(_SLICE, self._jobs):
                 yield True
-            changes = self._candidates.exchange(_edge_frequencies(run), _LEAST_GAIN)
-            self._exchanged += changes
-            if changes == 0:
+            edges = run.edges().mean(axis=0)
+            exchanged = self._candidates.exchange(edges, _LEAST_GAIN)
+            self._exchanged += exchanged
+            if exchanged + self._candidates.grow(edges) == 0:
                 break
         self._text = "chains"
         self._run = self._sampling(self._warm_up, self._thin, self._draws)
@@ -241,10 +241,3 @@ class ChainRun(Run[Draws]):
         draws = counted(self._draws, "draw")
         each = "" if self._chains == 1 else " each"
         return f"{counted(self._chains, 'chain')} made {draws}{each}."
-
-
-def _edge_frequencies(run: SamplingRun) -> NDArray[np.float64]:
-    """Return how often each edge was drawn, as a matrix [from, to]."""
-    graphs, _ = run.draws()
-    frequencies: NDArray[np.float64] = unpack(graphs.reshape(-1, *graphs.shape[2:])).mean(axis=0)
-    return frequencies

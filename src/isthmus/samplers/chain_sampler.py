@@ -26,9 +26,10 @@ class ChainSampler(Sampler[LocalScore]):
     Parameters
     ----------
     candidates
-        Number of candidate parents per node, at most 20; by default all other variables if there
-        are at most 20 variables, and else as many as fit a table of six million parent sets. A
-        node may have any candidates and one other node as its parents. If all other variables are
+        Number of candidate parents per node, at most 20. By default all other variables if there
+        are at most 20 variables; else tables grow where pilot chains show that weight is missing,
+        until it is below 1% or the tables hold six million parent sets. A node may
+        have any candidates and one other node as its parents. If all other variables are
         candidates, nothing is approximated; else parent sets with two or more other members are
         left out, which matters where the posterior is spread over many large parent sets.
     max_parents
