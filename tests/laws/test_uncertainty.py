@@ -140,6 +140,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
     "EffectEstimate": {"adjustment", "degrees", "robust"},
     "Posterior": {
         "nodes",
+        "rows",
         "trace",
         "most_probable",
         "median_graph",
