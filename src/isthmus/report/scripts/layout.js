@@ -308,9 +308,13 @@ Report.layout = (() => {
     return Math.abs(ax + near * (bx - ax) - x) < width / 2 && Math.abs(ay + near * (by - ay) - y) < height / 2;
   }
 
+  // Whether no line passes behind a box.
+  const clear = ({ places }, links, size) => links.every(({ from, to }) => [...places].every(([id, place]) => id === from || id === to || !hides(place, size(id), places.get(from), places.get(to))));
+
   // Boxes on an ellipse, as small as it can be if none touches another, and lines pass behind none.
   function circle(ids, links, size, aspect) {
     const shape = Math.max(0.7, Math.min(1.6, aspect));
+    const joined = new Set(links.flatMap(({ from, to }) => [`${from} ${to}`, `${to} ${from}`])); // room for heads and a number
     const placed = (radius) => {
       const box = new Box();
       ids.forEach((id, i) => {
@@ -319,31 +323,32 @@ Report.layout = (() => {
       });
       return box;
     };
-    const apart = ([a, [ax, ay]], [b, [bx, by]]) => Math.abs(ax - bx) >= (size(a).width + size(b).width) / 2 + 8 || Math.abs(ay - by) >= (size(a).height + size(b).height) / 2 + 30;
+    const apart = ([a, [ax, ay]], [b, [bx, by]]) => Math.abs(ax - bx) >= (size(a).width + size(b).width) / 2 + (joined.has(`${a} ${b}`) ? 56 : 8) || Math.abs(ay - by) >= (size(a).height + size(b).height) / 2 + 30;
     const free = ({ places }) => {
       const all = [...places];
       return all.every((one, i) => all.slice(i + 1).every((two) => apart(one, two)));
     };
-    const clear = ({ places }) => links.every(({ from, to }) => ids.every((id) => id === from || id === to || !hides(places.get(id), size(id), places.get(from), places.get(to))));
     let radius = 60;
     while (!free(placed(radius))) radius *= 1.08;
     const larger = [1, 1.1, 1.2, 1.3, 1.4].map((factor) => placed(factor * radius));
-    return larger.find(clear) ?? larger[0];
+    return larger.find((box) => clear(box, links, size)) ?? larger[0];
   }
 
   // Each group in a box of its own: in layers or on an ellipse if they are few, else in rows that fit the screen.
   function grouped(boxes, links, aspect) {
     const size = (id) => ({ width: boxes.get(id).width + 26, height: boxes.get(id).height + 26 });
     const ids = ordered([...boxes.keys()], links);
-    let best = flat(ids, [], size, aspect);
+    const own = (id) => boxes.get(id);
+    const closed = ids.every((id) => own(id).places.size === 1);
+    const lines = flat(ids, [], size, aspect);
+    let best = null;
     if (ids.length <= 40 && links.length <= 1.5 * ids.length) {
       for (const direction of ["LR", "TB"]) {
         const next = flat(ids, links, size, aspect, direction);
-        if (fit(next, aspect) > 0.6 * fit(best, aspect)) best = next;
+        if (fit(next, aspect) > 0.6 * fit(best ?? lines, aspect) && (!closed || clear(next, links, own))) best = next;
       }
-    } else if (ids.length <= 24 && [...boxes.values()].every(({ places }) => places.size === 1)) {
-      best = circle(ids, links, (id) => boxes.get(id), aspect);
     }
+    best ??= closed && ids.length <= 24 ? circle(ids, links, own, aspect) : lines;
     const { left, right, top, bottom } = best;
     const whole = Object.assign(new Box(), { left, right, top, bottom });
     for (const [id, [x, y]] of best.places) {

@@ -106,7 +106,7 @@ Report.routes = (() => {
       const other = edge.from === id ? edge.to : edge.from;
       if (id !== centre) return { x: sideOf(id) * (spoke(edge) || sideOf(other) !== sideOf(id) ? -1 : 1), y: 0, half: width / 2, length: height };
       if (box.narrow) return { x: 0, y: box.parts.get(other).name === "before" ? -1 : 1, half: height / 2, length: width - 8 };
-      return { x: sideOf(other), y: 0, half: width / 2, length: height - 8 };
+      return { x: sideOf(other), y: 0, half: width / 2, length: height - 4 };
     }
     const [, middle] = box.places.get(centre);
     const places = new Map();
