@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from playwright.sync_api import sync_playwright
+from report_pictures import genes
 
 import isthmus as ist
 
@@ -52,13 +52,7 @@ every(() => {
 
 def report(count: int, folder: Path) -> Path:
     """Write the report of a network in which each variable has up to two parents nearby."""
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(400, count))
-    for j in range(1, count):
-        parents = rng.choice(np.arange(max(0, j - 40), j), min(j, 2), replace=False)
-        table[:, j] += table[:, parents] @ rng.choice([-0.8, 0.8], len(parents))
-        table[:, j] /= table[:, j].std()
-    solution = ist.learn({f"gene_{j:03d}": table[:, j] for j in range(count)})
+    solution = ist.learn(genes(count))
     path = folder / f"{count}.html"
     solution.report(path)
     return path

@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,12 @@ def means() -> Any:
     return table[[name for name in table if name.startswith("mean") or name == "diagnosis"]]
 
 
+def learned(table: Callable[[], Any]) -> ist.Solution:
+    return ist.learn(table(), seed=1)
+
+
 RESULTS: dict[str, Callable[[], Any]] = {
-    **{str(n): lambda make=make: ist.learn(make(), seed=1) for n, make in TABLES.items()},
+    **{str(count): partial(learned, make) for count, make in TABLES.items()},
     "pag": lambda: ist.learn(without_some(), search=ist.BossFCI()),
     "bootstrap": lambda: ist.bootstrap(classic("asia"), replicates=100),
     "posterior": lambda: ist.sample(classic("asia"), draws=500),
