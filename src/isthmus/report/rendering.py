@@ -185,7 +185,6 @@ def _data(page: Page, exports: dict[str, str]) -> dict[str, Any]:
         "measures": [measure.name for measure in page.measures],
         "threshold": page.threshold,
         "compared": page.comparison is not None,
-        "states": STATES,
         "exports": exports,
         "again": page.run_again.with_knowledge(local=not page.releases and not page.legend),
         "pag": bool(page.legend),

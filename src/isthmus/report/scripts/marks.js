@@ -38,5 +38,5 @@ Report.marks = (() => {
     ];
   }
 
-  return { of, states, styles, colored };
+  return { of, styles, colored };
 })();
