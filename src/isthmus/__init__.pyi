@@ -23,6 +23,7 @@ from isthmus.compose.bootstrap import bootstrap
 from isthmus.compose.effect import effect
 from isthmus.compose.evaluate import cross_validate, log_likelihood
 from isthmus.compose.fit import fit
+from isthmus.compose.forecast import forecast
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.reweight import reweight
@@ -217,6 +218,7 @@ __all__ = [
     "edge",
     "effect",
     "fit",
+    "forecast",
     "in_markov_blanket",
     "learn",
     "log_likelihood",

@@ -1,0 +1,149 @@
+"""Forecasts of several steps from a fitted dynamic network, by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.compose.arguments import check_count, check_seed
+from isthmus.errors import MismatchError, SchemaError
+from isthmus.graphs.lags import Lag
+from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork
+from isthmus.models.column_maps import read_column, table_values
+from isthmus.models.columns import encode_column, label_array, number_column
+from isthmus.plurals import a_type
+from isthmus.sources import Series
+
+Dynamic: TypeAlias = GaussianNetwork | DiscreteNetwork | MixedNetwork
+Columns: TypeAlias = dict[str, NDArray[Any]]
+
+
+def forecast(
+    network: Dynamic, series: Series, *, steps: int = 1, draws: int = 1000, seed: int = 0
+) -> dict[str, NDArray[Any]]:
+    """Simulate how a series goes on after its last row.
+
+    Every draw continues the series step by step, so that the spread of the draws grows with the
+    uncertainty of the steps before. It is that of the noise; the sampling error of the parameters
+    is not included.
+
+    Parameters
+    ----------
+    network
+        A network that was fitted to a `Series` with the same variables and lags.
+    series
+        The series to continue. Of several realisations, the last one is continued. If the series
+        are centred, values are differences from the mean of the realisation.
+    steps
+        Number of steps.
+    draws
+        Number of simulations.
+    seed
+        Random seed. The same seed gives the same draws.
+
+    Returns
+    -------
+    dict
+        For each variable an array of numbers or levels ``[step, draw]``.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> import numpy as np
+    >>> rng, x = np.random.default_rng(1), [4.0]
+    >>> for _ in range(500):
+    ...     x.append(0.8 * x[-1] + rng.normal())
+    >>> series = ist.Series({"x": np.array(x)}, lags=1)
+    >>> network = ist.learn(series).fit()
+    >>> ist.forecast(network, series, steps=12)["x"].std(axis=1)[[0, 11]].round(1)
+    array([0.9, 1.4])
+    """
+    if not isinstance(network, Dynamic):
+        raise MismatchError(
+            f"A Gaussian, discrete or mixed network is needed, not {a_type(network)}. "
+            "Fit one with solution.fit()."
+        )
+    if not isinstance(series, Series):
+        raise MismatchError(
+            f"The past must be a Series, not {a_type(series)}: give Series(table, lags=...) with "
+            "the lags that the network was learned with."
+        )
+    check_count(steps, "steps", least=1, optional=False)
+    check_count(draws, "draws", least=1, optional=False)
+    lags = series.schema().lag_of
+    lacking = [name for name in network.dag.nodes if name not in lags]
+    if lacking:
+        raise SchemaError(
+            f"The network has {lacking[:5]}, which the series does not have. "
+            "Give a Series with the variables and lags that the network was learned with."
+        )
+    rng = np.random.default_rng(check_seed(seed))
+    past = _last_rows(series, lags, draws)
+    present = [name for name in network.dag.topological_order() if lags[name].steps == 0]
+    drawn: dict[str, list[NDArray[Any]]] = {n: [] for n in network.dag.nodes if n in present}
+    for _ in range(steps):
+        columns = {n: past[lag] for n, lag in lags.items() if lag.steps and n in network.dag.nodes}
+        columns = {n: _as_network(network, n, values) for n, values in columns.items()}
+        for name in present:
+            columns[name] = _draw(network, name, columns, draws, rng)
+        now = {name: _as_table(network, name, columns[name]) for name in present}
+        for name, values in now.items():
+            drawn[name].append(values)
+        later = {Lag(lag.variable, lag.steps + 1): own for lag, own in past.items()}
+        past = later | {Lag(name, 1): values for name, values in now.items()}
+    return {name: np.stack(values) for name, values in drawn.items()}
+
+
+def _last_rows(series: Series, lags: Mapping[str, Lag], draws: int) -> dict[Lag, NDArray[Any]]:
+    """Return the last steps of a series: values of a table, the same ones for every draw."""
+    schema, last = series.schema(), series.rows()[-1]
+    past = {}
+    for variable, value in zip(schema.variables, last, strict=True):
+        levels = variable.levels
+        cell = label_array(levels)[[int(value)]] if levels else np.array([value])
+        lag = lags[variable.name]
+        past[Lag(lag.variable, lag.steps + 1)] = np.repeat(cell, draws)
+    return past
+
+
+def _levels(network: Dynamic, name: str) -> tuple[Any, ...]:
+    return () if isinstance(network, GaussianNetwork) else tuple(network.levels.get(name, ()))
+
+
+def _as_network(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Convert values of a table to codes, or to numbers of the network."""
+    column, levels = read_column(network.maps, name, values), _levels(network, name)
+    return encode_column(name, levels, column) if levels else number_column(name, column)
+
+
+def _as_table(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    levels = _levels(network, name)
+    shown: NDArray[Any] = (
+        label_array(levels)[values] if levels else table_values(network.maps, name, values)
+    )
+    return shown
+
+
+def _draw(
+    network: Dynamic, name: str, columns: Columns, n: int, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Draw a variable given its parents."""
+    if isinstance(network, MixedNetwork):
+        return network.conditionals[name].draw(columns, n, rng)
+    parents = network.dag.parents(name)
+    if isinstance(network, GaussianNetwork):
+        noise = rng.normal(network.intercepts[name], sqrt(network.variances[name]), n)
+        for parent, weight in network.coefficients[name].items():
+            noise += weight * columns[parent]
+        return noise
+    table = network.tables[name][tuple(columns[p].astype(np.intp) for p in parents)]
+    cumulative = np.cumsum(np.broadcast_to(table, (n, table.shape[-1])), axis=1)
+    # A last entry of exactly one: a level of probability zero is never drawn.
+    codes: NDArray[np.intp] = np.sum(
+        rng.random((n, 1)) >= (cumulative / cumulative[:, -1:])[:, :-1], axis=1
+    )
+    return codes
