@@ -212,4 +212,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_a_class_gives_the_answer_of_a_solution() -> None:
     table = linear(SMOKING, 300, 0)
     solution = ist.learn(table)
-    assert ist.effect(table, solution.cpdag, "m", "y") == solution.effect("m", "y")
+    by_class = ist.effect(table, solution.cpdag, "m", "y")
+    assert by_class.alternatives == solution.effect("m", "y").alternatives
+    assert ist.effect(table, solution, "m", "y") == solution.effect("m", "y")

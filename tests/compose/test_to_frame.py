@@ -20,8 +20,9 @@ def test_every_result_has_a_labelled_table() -> None:
     network: Any = solution.fit()
     answer = network.query(["lung", "xray"], {"smoke": "yes"})
     table = ist.to_frame(answer, {})
-    for lung, xray, chance in zip(*table.values(), strict=True):
+    for lung, xray, chance, error in zip(*table.values(), strict=True):
         assert chance == answer[lung, xray]
+        assert 0 < error < 0.1
     cells = ist.to_frame(network, {}, node="either")
     assert list(cells) == [*network.dag.parents("either"), "either", "probability", "count"]
     assert cells["count"].sum() == 400
@@ -78,6 +79,7 @@ def test_the_table_is_of_the_kind_that_was_given(library: str) -> None:
     ] == [
         "lung",
         "probability",
+        "sampling_error",
     ]
     with pytest.raises(ArgumentError, match="Give a table"):
         ist.to_frame(solution, like=3)

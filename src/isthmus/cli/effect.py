@@ -90,7 +90,7 @@ def _graph(file: GraphFile) -> Any:
     """Return the equivalence class if the file has one, since not all directions are causal."""
     content = file.content
     if isinstance(content, ist.Solution):
-        return content.cpdag if content.equivalent else content.dag
+        return content
     known = getattr(content, "cpdag", None)
     return file.graph if known is None or callable(known) else known
 

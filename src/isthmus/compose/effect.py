@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, final
+
+import numpy as np
 
 from isthmus.compose.arguments import check_kinds, check_missing
 from isthmus.errors import ArgumentError, DataError, GraphError, MismatchError, SchemaError
@@ -20,16 +23,23 @@ from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.identification import Identification, Route, identify
 from isthmus.graphs.names import listed
 from isthmus.models import Level
+from isthmus.models.column_maps import scored_nodes
 from isthmus.plurals import a_type, counted
 from isthmus.results.effects import EffectComparison, EffectEstimate, PossibleEffect, ZeroEffect
-from isthmus.results.estimate_effects import Adjusted, estimate_effect
-from isthmus.sources import Missing, Source, TimeUnit, as_source
+from isthmus.results.estimate_effects import (
+    Adjusted,
+    effect_class,
+    estimate_effect,
+    estimate_in_solution,
+)
+from isthmus.results.solution import Solution
+from isthmus.sources import Missing, Source, TimeUnit, as_source, transformed
 from isthmus.statistics import Kind, Moments, Schema
 
 
 def effect(
     data: object,
-    graph: DAG | CPDAG | PDAG,
+    graph: DAG | CPDAG | PDAG | Solution,
     cause: str,
     effect: str,
     *,
@@ -53,8 +63,8 @@ def effect(
     data
         As for :func:`~isthmus.learn`. Columns that are not nodes of the graph are not used.
     graph
-        The causal graph: a DAG, which may have hidden nodes, or an equivalence class such as
-        ``solution.cpdag``, for which the answer is a range if its members disagree.
+        The causal graph: a DAG, which may have hidden nodes; an equivalence class, for which the
+        answer is a range if its members disagree; or a solution, for its class and its knowledge.
     cause, effect
         Names of two observed variables.
     hidden
@@ -85,8 +95,13 @@ def effect(
     smoking → lung: 0.3733 (standard error 0.015), by the front-door criterion through tar
     """
     check_kinds(kinds)
+    if isinstance(graph, Solution) and graph.reading.maps:
+        data = transformed(data, graph.reading.maps).table
     source = as_source(data, kinds=kinds, keep=None, missing=check_missing(missing))
     schema = source.schema().without_features()
+    solution = graph if isinstance(graph, Solution) else None
+    if isinstance(graph, Solution):
+        graph = effect_class(graph)
     observed = _observed(graph, schema, (cause, effect), hidden)
     part = schema.subset(observed)
     moments = None if part.of_kind(Kind.DISCRETE) else source.moments(observed)
@@ -97,8 +112,14 @@ def effect(
             "table into memory, and leave out rows with missing values: missing=DropRows()."
         )
     comparison = compared(part, cause, effect, change, outcome)
+    if solution is not None:
+        maps = solution.reading.network_maps(solution.dag.nodes)
+        scored = tuple(v for v in scored_nodes(maps) if v in (cause, effect))
+        comparison = replace(comparison, scored=scored)
     if not isinstance(graph, DAG):
         adjusted = known.adjusted(cause, effect, comparison)
+        if solution is not None:
+            return estimate_in_solution(solution, cause, effect, adjusted, comparison)
         return estimate_effect(graph, None, cause, effect, adjusted, comparison)
     given = graph.parents(cause)
     whole = partial(EffectEstimate, cause, effect, comparison=comparison)
@@ -133,7 +154,9 @@ def _observed(
 ) -> tuple[str, ...]:
     """Return the observed nodes of a graph; raise if names are not as they should be."""
     if not isinstance(graph, DAG | CPDAG | PDAG):
-        raise ArgumentError(f"graph must be a DAG, a CPDAG or a PDAG; {a_type(graph)} was given.")
+        raise ArgumentError(
+            f"graph must be a DAG, a CPDAG, a PDAG or a solution; {a_type(graph)} was given."
+        )
     if isinstance(hidden, str):
         raise ArgumentError(f"hidden must be a list of names: hidden=[{hidden!r}].")
     for name in (*pair, *hidden):
@@ -193,10 +216,16 @@ class EffectData(NamedTuple):
 
         def adjusted(first: str, second: str, given: tuple[str, ...]) -> Estimate:
             names = (first, second, *given)
+            rows = kept(names)
+            if len(rows) and np.ptp(rows[:, 1]) == 0:
+                raise DataError(
+                    f"Column {second!r} is constant: it has the same value in all rows, so there "
+                    "is no effect to estimate."
+                )
             if comparison.change is None:
-                return slope_effect(schema.subset(names), kept(names))
+                return slope_effect(schema.subset(names), rows)
             codes = _codes(schema, cause, effect, comparison)
-            return standardised_effect(schema.subset(names), kept(names), *codes)
+            return standardised_effect(schema.subset(names), rows, *codes)
 
         return adjusted
 
@@ -234,7 +263,7 @@ class EffectData(NamedTuple):
         rows = self.rows()
         if rows is not None:
             return rows
-        again = "pass {} with solution.cpdag to isthmus.effect, or learn again from {}"
+        again = "pass {} with the solution to isthmus.effect, or learn again from {}"
         if self.source is None:
             why = "this solution has no rows: files and copies of solutions do not keep them"
             what = f"{again.format('the table', 'it').capitalize()}."

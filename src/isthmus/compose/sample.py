@@ -24,6 +24,8 @@ from isthmus.compose.progress import reporter_for
 from isthmus.errors import NoDrawsError
 from isthmus.fitting import LinearEffects
 from isthmus.graphs import Knowledge
+from isthmus.graphs.names import listed
+from isthmus.models.column_maps import scored_nodes
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.options import described
 from isthmus.results import Ending, Ensemble, Posterior, Provenance
@@ -171,6 +173,7 @@ def sample(
             *problem.reading.notes,
             *problem.source.notes(),
             *check_assumptions(problem, ensemble.most_probable()),
+            *_units_of_effects(problem),
         ),
         provenance=Provenance.of_call(
             "sample",
@@ -194,6 +197,15 @@ def _effect_model(problem: Problem) -> LinearEffects | None:
         return None
     posterior = problem.score.posterior(moments) or BGe().posterior(moments)
     return LinearEffects(problem.objective.nodes, *posterior)
+
+
+def _units_of_effects(problem: Problem) -> list[str]:
+    """Say that effects are in normal scores, if columns were learned as such."""
+    names = scored_nodes(problem.reading.network_maps(problem.objective.nodes))
+    if not names or _effect_model(problem) is None:
+        return []
+    text = f"{listed(names)} were learned as normal scores: `effects`, `mean_effects` and "
+    return [text + "`effect_deviations` are in scores, not in units of the columns."]
 
 
 def _ensemble(nodes: tuple[str, ...], draws: Draws, rows: int) -> Ensemble:

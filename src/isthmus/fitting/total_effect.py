@@ -53,6 +53,11 @@ def adjusted_effect(
         )
     if {cause, *given} & set(moments.constants()) or not (scatter[x, x] > 0.0).all():
         raise DataError(f"{cause!r} or a variable to adjust for is constant: no effect to see.")
+    if effect in moments.constants():
+        raise DataError(
+            f"Column {effect!r} is constant: it has the same value in all rows, so there is no "
+            "effect to estimate."
+        )
     fitted = regress(scatter[np.ix_([*x, y], [*x, y])])
     if fitted.rank < len(x):
         raise DataError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isthmus.graphs import CPDAG, PAG, PDAG, Knowledge
 from isthmus.graphs.adjustment import find_adjustment
@@ -21,6 +22,9 @@ from isthmus.results.effects import (
     PossibleEffect,
     ZeroEffect,
 )
+
+if TYPE_CHECKING:
+    from isthmus.results.solution import Solution
 
 Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[Any, ...]]
 """Effect of a cause, adjusted for further variables, with its standard error, its degrees of
@@ -95,6 +99,36 @@ def estimate_effect(
     return EffectEstimate(
         cause, effect, identified=False, alternatives=alternatives, comparison=comparison
     )
+
+
+def effect_class(solution: Solution) -> CPDAG | PDAG:
+    """Return the class of graphs for which effects of a solution are estimated."""
+    dag = solution.dag
+    return solution.cpdag if solution.equivalent else PDAG(dag.nodes, dag.edges)
+
+
+def estimate_in_solution(
+    solution: Solution, cause: str, effect: str, adjusted: Adjusted, comparison: EffectComparison
+) -> EffectEstimate:
+    """Estimate a total effect in the class of a solution, given its knowledge.
+
+    Parameters
+    ----------
+    solution
+        The solution.
+    cause, effect, adjusted, comparison
+        As for `estimate_effect`.
+    """
+    graph, known = effect_class(solution), solution.knowledge
+    estimate = estimate_effect(graph, known, cause, effect, adjusted, comparison)
+    forbidden = (known or Knowledge()).bind(graph.nodes).forbidden
+    # Knowledge that forbids the opposite direction is what an interval may take as given.
+    learned = any(
+        not forbidden[graph.index(b), graph.index(a)]
+        for a, b in solution.directions.determined
+        if {a, b} & {cause, effect}
+    )
+    return replace(estimate, learned_directions=learned)
 
 
 def estimate_pag_effect(

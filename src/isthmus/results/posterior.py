@@ -228,7 +228,8 @@ class Posterior:
         The effect is the expected change of ``effect`` if ``cause`` is raised by one unit from
         outside, in a linear Gaussian network without hidden common causes. For each draw of a graph
         the coefficients are drawn from their posterior distribution, so that the spread of the
-        values shows the uncertainty about both. Without a directed path the effect is zero.
+        values shows the uncertainty about both. Without a directed path the effect is zero. The
+        unit of a column that was learned as normal scores is a score, which a note says.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ from isthmus.results.details import SearchDetails
 from isthmus.results.directions import Directions, Edges, split_directions
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.effects import EffectComparison, EffectEstimate
-from isthmus.results.estimate_effects import Adjusted, estimate_effect
+from isthmus.results.estimate_effects import Adjusted, estimate_in_solution
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.refit import Refit
@@ -262,13 +262,12 @@ class Solution:
             If the graph was learned with a nonlinear model, the cause is continuous and the effect
             discrete, or rows are needed and not in memory.
         """
-        graph = self.cpdag if self.equivalent else PDAG(self.dag.nodes, self.dag.edges)
         again = "Learn again from the data: isthmus.learn(data).effect(cause, effect)."
         for name in (cause, effect):
             self.dag.index(name)  # raises for a name that is not a node
         kept = self._require_statistics(again)
         adjusted, comparison = kept.adjusted_effects(cause, effect, change, outcome)
-        return estimate_effect(graph, self.knowledge, cause, effect, adjusted, comparison)
+        return estimate_in_solution(self, cause, effect, adjusted, comparison)
 
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it.
