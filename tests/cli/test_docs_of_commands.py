@@ -38,6 +38,11 @@ def test_the_snippets_of_the_page_run(tmp_path: Path) -> None:
     (tmp_path / "incomplete.csv").write_text("\n".join(["dose,response", *holes]) + "\n")
     german = "größe;gewicht\n" + "".join(f"{a:.1f};{a / 3:.1f}\n" for a in age).replace(".", ",")
     (tmp_path / "patients_de.csv").write_text(german, encoding="cp1252")
+    set_dose = ["none", "knock-out"] * 100
+    doses = [f"{a},{a + w:.2f},{r}" for a, w, r in zip(age, ward, set_dose, strict=True)]
+    (tmp_path / "experiments.csv").write_text("\n".join(["dose,response,regime", *doses]))
+    days = [f"{i},{a:.2f},{b:.2f}" for i, (a, b) in enumerate(zip(age, age[::-1], strict=True))]
+    (tmp_path / "days.csv").write_text("\n".join(["day,sales,visitors", *days]))
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     command = bin_folder / "isthmus"

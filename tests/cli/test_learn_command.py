@@ -318,3 +318,55 @@ def test_hidden_causes_on_the_command_line(
     assert main(["compare", str(other), "dataset:asia"]) == ExitCode.MISMATCH
     assert main(["query", str(outputs[1]), "--target", "a"]) == ExitCode.MISMATCH
     assert "has a PAG" in capsys.readouterr().err
+
+
+@pytest.fixture
+def experiments(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=300), 3 * rng.normal(size=300)])
+    table = {"x": x, "y": x + rng.normal(size=600), "regime": np.repeat([0, 1], 300)}
+    path = tmp_path / "experiments.csv"
+    pl.DataFrame(table).write_csv(path)
+    return path
+
+
+def test_learns_from_interventions(experiments: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = experiments.parent / "x.isthmus"
+    arguments = ["learn", str(experiments), "--interventions", "regime"]
+    assert main([*arguments, "--targets", "1", "x", "-o", str(out)]) == ExitCode.DONE
+    assert "x → y" in capsys.readouterr().out
+    table = dict(pl.read_csv(experiments).to_dict())
+    regimes = ist.Interventions(table, {0: [], 1: ["x"]}, column="regime")
+    assert ist.Solution.load(out).cpdag == ist.learn(regimes).cpdag
+    # Without targets, all rows are observations, and the direction stays open.
+    assert main(arguments) == ExitCode.DONE
+    assert "—" in capsys.readouterr().out
+    assert main([*arguments, "--targets", "2", "x"]) == ExitCode.SCHEMA
+    assert "'regime' is never '2'" in capsys.readouterr().err
+    assert main(["learn", str(experiments), "--targets", "1", "x"]) == ExitCode.ARGUMENT
+    assert "--targets needs --interventions" in capsys.readouterr().err
+    assert main([*arguments, "--lags", "1"]) == ExitCode.ARGUMENT
+    assert "no series of regimes" in capsys.readouterr().err
+    assert main([*arguments, "--missing", "DropRows"]) == ExitCode.ARGUMENT
+    assert "--missing is for tables without" in capsys.readouterr().err
+
+
+def test_learns_from_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(4)
+    noise, a, b = rng.normal(size=(2, 300)), np.zeros(300), np.zeros(300)
+    for t in range(1, 300):
+        a[t], b[t] = 0.5 * a[t - 1] + noise[0, t], 0.8 * a[t - 1] + noise[1, t]
+    table = {"day": np.arange(300), "a": a, "b": b}
+    path, out = tmp_path / "days.csv", tmp_path / "days.isthmus"
+    pl.DataFrame(table).sample(fraction=1.0, shuffle=True, seed=1).write_csv(path)
+    arguments = ["learn", str(path), "--lags", "1", "--time", "day"]
+    assert main([*arguments, "-o", str(out)]) == ExitCode.DONE
+    assert "a@1 → b" in capsys.readouterr().out
+    expected = ist.learn(ist.Series(table, lags=1, time="day"))
+    assert ist.Solution.load(out).cpdag == expected.cpdag
+    assert main([*arguments, "--search", "Dynotears"]) == ExitCode.DONE
+    assert "a@1 → b" in capsys.readouterr().out
+    assert main([*arguments, "--explain"]) == ExitCode.DONE
+    assert "b@1" in capsys.readouterr().out
+    assert main(["learn", str(path), "--by", "a"]) == ExitCode.ARGUMENT
+    assert "--by needs --lags" in capsys.readouterr().err

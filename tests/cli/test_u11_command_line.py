@@ -10,6 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli.app import main
+from isthmus.cli.exit_codes import ExitCode
 from isthmus.options import described
 from isthmus.scores.bge import PriorMean
 
@@ -38,17 +39,16 @@ def test_each_note_is_printed_once(
     assert len(notes) == len(set(notes))
 
 
-def test_searches_of_series_are_neither_listed_nor_accepted(
-    table: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_searches_of_series_need_lags(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["learn", "--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "Dynotears" not in text
     assert "LaggedLeastSquares" not in text
     assert "KnownOrder(order=...)" in text.replace("- ", "-")
-    assert main(["learn", table, "--search", "Dynotears"]) == 2
-    assert "is for time series" in capsys.readouterr().err
+    assert main(["learn", table, "--search", "Dynotears"]) == ExitCode.ARGUMENT
+    assert "is for time series: add --lags NUMBER" in capsys.readouterr().err
+    assert main(["bootstrap", table, "--search", "Dynotears"]) == ExitCode.USAGE
+    assert "is for time series: isthmus learn" in capsys.readouterr().err
     assert main(["learn", table, "--search", "KnownOrder"]) == 2
     assert "needs the option 'order': KnownOrder(order=...)" in capsys.readouterr().err
     order = "KnownOrder(order=['g','a','b'])"

@@ -20,9 +20,9 @@ from isthmus.cli.outputs import (
     write_result,
 )
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import StrategyOption, table_search_from, table_search_names
-from isthmus.cli.tables import opened
-from isthmus.errors import MismatchError
+from isthmus.cli.strategies import StrategyOption, needs_lags, search_from, search_names
+from isthmus.cli.tables import add_arrangement_options, arranged, opened
+from isthmus.errors import ArgumentError, MismatchError
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -38,19 +38,23 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--search",
         action=StrategyOption,
-        names=table_search_names,
-        type=table_search_from,
+        names=search_names,
+        type=search_from,
         help="search algorithm; by default chosen from the column types and their number: "
         "%(names)s",
     )
+    add_arrangement_options(command)
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Learn, write the requested files and print a summary."""
     check_outputs(options.output, options.search)
-    arguments = arguments_of(options)
-    file = opened(options)
+    if options.lags is None and needs_lags(options.search):
+        name = type(options.search).__name__
+        raise ArgumentError(f"{name} is for time series: add --lags NUMBER, and --time COLUMN.")
+    file = arranged(options, opened(options))
+    arguments = arguments_of(options, file.table)
     if options.explain:
         return explain(
             options,

@@ -79,12 +79,17 @@ def add_run_options(
     add_knowledge_options(command)
 
 
-def arguments_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that the functions of all these commands take."""
+def arguments_of(options: argparse.Namespace, table: object = None) -> dict[str, Any]:
+    """Return the arguments that the functions of all these commands take.
+
+    A source of regimes or of series was given the kinds of its columns before.
+    """
+    from isthmus.sources import Source
+
     return {
         "score": options.score,
         "knowledge": knowledge_of(options),
-        "kinds": kinds_of(options),
+        "kinds": None if isinstance(table, Source) else kinds_of(options),
         "missing": options.missing,
         "transform": options.transform,
         "seed": options.seed,
@@ -141,7 +146,7 @@ def explain(
     from isthmus.options import described
     from isthmus.sources import as_source
 
-    arguments = arguments_of(options)
+    arguments = arguments_of(options, file.table)
     kinds, missing = arguments["kinds"], arguments["missing"]
     say(f"{options.file}")
     for line in file.description:

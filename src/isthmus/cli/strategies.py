@@ -50,9 +50,9 @@ def table_score_names() -> list[str]:
     return _listed(s for s in _scores().values() if not _is_of_series(s.gives))
 
 
-def table_search_names() -> list[str]:
-    """Return the searches that learn from a table, as they are written."""
-    return _listed(s for s in _searches().values() if not _is_of_series(s.accepts))
+def search_names() -> list[str]:
+    """Return the searches, as they are written."""
+    return _listed(_searches().values())
 
 
 def sampler_names() -> list[str]:
@@ -106,10 +106,15 @@ def table_score_from(text: str) -> Score[Any, Any]:
 def _of_table(strategy: T, capabilities: Iterable[object]) -> T:
     if _is_of_series(capabilities):
         raise argparse.ArgumentTypeError(
-            f"{type(strategy).__name__} is for time series, which this command does not read. Use "
-            "Python: ist.learn(ist.Series(table, lags=2), search=ist.Dynotears())"
+            f"{type(strategy).__name__} is for time series: isthmus learn FILE --lags 2 --search "
+            "Dynotears"
         )
     return strategy
+
+
+def needs_lags(search: Search[Any] | None) -> bool:
+    """Return whether a search needs lagged variables."""
+    return search is not None and _is_of_series(search.accepts)
 
 
 def _is_of_series(capabilities: Iterable[object]) -> bool:

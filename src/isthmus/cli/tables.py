@@ -6,14 +6,15 @@ import argparse
 import json
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import isthmus as ist
 from isthmus.cli.output import name_table
-from isthmus.cli.parsing import at_least, one_of
+from isthmus.cli.parsing import at_least, one_of, suggestion
 from isthmus.cli.strategies import StrategyOption, missing_from, missing_names
-from isthmus.errors import FormatError, SchemaError
+from isthmus.errors import ArgumentError, FormatError, SchemaError
 from isthmus.sources.tables.read_table import ENDINGS, TableFile, open_table
 from isthmus.sources.tables.text_files import TextFormat
 
@@ -114,6 +115,66 @@ def add_knowledge_options(command: argparse.ArgumentParser) -> None:
         metavar="COLUMN",
         help="columns of one tier; repeat for later tiers, which do not affect earlier ones",
     )
+
+
+def add_arrangement_options(command: argparse.ArgumentParser) -> None:
+    """Add options for rows of experiments, and for rows of a time series."""
+    group = command.add_argument_group("interventions and time series")
+    group.add_argument(
+        "--interventions",
+        metavar="COLUMN",
+        help="the column that names the regime of each row, such as the experiment",
+    )
+    group.add_argument(
+        "--targets",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar=("REGIME", "VARIABLE"),
+        help="a value of that column, and the variables that were set in its rows; may be "
+        "repeated; rows of other regimes are observations",
+    )
+    group.add_argument(
+        "--lags",
+        type=at_least(1),
+        metavar="NUMBER",
+        help="the rows are a time series: learn how they depend on this many earlier rows",
+    )
+    group.add_argument("--time", metavar="COLUMN", help="column of times of a series, to sort by")
+    group.add_argument("--by", metavar="COLUMN", help="column that tells several series apart")
+
+
+def arranged(options: argparse.Namespace, file: TableFile) -> TableFile:
+    """Return the table as rows of several regimes, or of time series, if options say so."""
+    if options.interventions is None and options.lags is None:
+        for name, needed in (("targets", "interventions"), ("time", "lags"), ("by", "lags")):
+            if getattr(options, name):
+                raise ArgumentError(f"--{name} needs --{needed}.")
+        return file
+    if options.interventions is not None and options.lags is not None:
+        raise ArgumentError("Give --interventions or --lags; there are no series of regimes.")
+    for name in ("missing", "transform"):
+        if getattr(options, name) is not None:
+            raise ArgumentError(f"--{name} is for tables without --interventions and --lags.")
+    kinds, column = kinds_of(options), options.interventions
+    if column is None:
+        series = ist.Series(
+            file.table, lags=options.lags, by=options.by, time=options.time, kinds=kinds
+        )
+        return replace(file, table=series)
+    import numpy as np
+
+    from isthmus.sources.tables.series import numpy_columns
+
+    regimes = numpy_columns(file.table)
+    labels = np.unique(regimes[column]).tolist() if column in regimes else []
+    named = {str(label): label for label in labels}
+    targets: dict[Any, list[str]] = {label: [] for label in labels}
+    for regime, *variables in options.targets:
+        if labels and regime not in named:
+            raise SchemaError(f"{column!r} is never {regime!r}{suggestion(regime, named)}")
+        targets.setdefault(named.get(regime, regime), []).extend(variables)
+    return replace(file, table=ist.Interventions(file.table, targets, column=column, kinds=kinds))
 
 
 def opened(options: argparse.Namespace) -> TableFile:
