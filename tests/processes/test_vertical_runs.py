@@ -144,6 +144,14 @@ def test_lies(companies: Callable[..., Companies], lie: str, reason: str, text: 
     assert world.status("shop")["reason"].startswith(f"ended: {reason}")
 
 
+def test_more_people_in_common_than_stated(companies: Callable[..., Companies]) -> None:
+    world = companies()
+    assert world.both(shop={"CLAIM": "{'people': 199}"})[0] == ExitCode.ABORTED
+    assert world.status("bank")["reason"] == "other identifiers"
+    assert "200 people would be in common" in world.status("bank")["why"]
+    assert [event for event, _ in world.ledger("bank")] == ["aligning"]
+
+
 def test_a_withheld_share_is_opened_to_nobody_again(companies: Callable[..., Companies]) -> None:
     """z01, z15: the shop takes the bank's share, keeps its own, and comes back with other data."""
     world = companies(draft=["--runs", "1"])

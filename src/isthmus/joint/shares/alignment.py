@@ -35,6 +35,12 @@ COLUMN = "h"
 def intersect(link: Context, hashes: list[str], folder: Path) -> NDArray[np.intp]:
     """Find the people whom both parties have, with the protocol RR22.
 
+    Each party finds its own ones: if one told the other the result, it could name any rows of the
+    other as common, and positions that do not exist. RR22 begins with a comparison of digests of
+    everything, and if these are equal, everybody counts as common. So each party adds a decoy,
+    whom nobody can have, and shuffles its rows, because else the digest would tell one unknown
+    person to whoever knows all others.
+
     Parameters
     ----------
     link
@@ -49,25 +55,31 @@ def intersect(link: Context, hashes: list[str], folder: Path) -> NDArray[np.intp
     """
     from spu import psi
 
+    decoy = secrets.token_hex(32)
     with TemporaryDirectory(dir=folder) as name:
         given, found = Path(name).resolve() / "hashes.csv", Path(name).resolve() / "common.csv"
-        _write(given, hashes)
-        psi.psi_execute(
-            psi.PsiExecuteConfig(
-                protocol_conf=psi.PsiProtocolConfig(
-                    protocol=psi.PsiProtocol.PROTOCOL_RR22,
-                    receiver_rank=0,
-                    broadcast_result=True,
+        for receiver in (0, 1):
+            _write(given, _shuffled([*hashes, decoy]))
+            psi.psi_execute(
+                psi.PsiExecuteConfig(
+                    protocol_conf=psi.PsiProtocolConfig(
+                        protocol=psi.PsiProtocol.PROTOCOL_RR22, receiver_rank=receiver
+                    ),
+                    input_params=psi.InputParams(
+                        path=str(given), selected_keys=[COLUMN], keys_unique=True
+                    ),
+                    output_params=psi.OutputParams(path=str(found)),
                 ),
-                input_params=psi.InputParams(
-                    path=str(given), selected_keys=[COLUMN], keys_unique=True
-                ),
-                output_params=psi.OutputParams(path=str(found)),
-            ),
-            link,
-        )
-        common = _read(found)
+                link,
+            )
+            if receiver == link.rank:
+                common = _read(found)
     position = {value: i for i, value in enumerate(hashes)}
+    if any(value not in position for value in common):
+        raise AbortedError(
+            "The other party claims to have somebody whom nobody has. It changed its program.",
+            reason="other identifiers",
+        )
     return np.array([position[value] for value in sorted(common)], dtype=np.intp)
 
 

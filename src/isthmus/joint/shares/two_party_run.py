@@ -325,8 +325,14 @@ class TwoPartyRun:
         self._controller.record_counted(self._parts()[1], self.rows)
 
     def _compare_rows(self) -> None:
-        """Check that both parties have the same number of people in common."""
+        """Check that both parties have the same number of people in common, and enough people."""
         least = two_parties(self._study.protocol).minimum_cohort
+        if self.rows > min(len(self._table.identifiers), self._controller.other_people):
+            raise AbortedError(
+                f"{self.rows} people would be in common; there are fewer here, or "
+                f"{self._controller.other!r} has stated fewer. Nothing was computed.",
+                reason="other identifiers",
+            )
         self._say(f"{self.rows or f'fewer than {least}'} people in common")
         channel, _ = self._parts()
         channel.send({"rows": self.rows})
