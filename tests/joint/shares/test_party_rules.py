@@ -14,6 +14,7 @@ from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.records.ledger_entries import signed_bytes
 from isthmus.joint.shares.openings import HeldShare, NextRun, RunJournal
 from isthmus.joint.shares.party_controller import GREETING, PartyController
 from isthmus.joint.shares.party_table import PartyTable
@@ -276,10 +277,30 @@ def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
         if attempt == 1:
             bank.record_aligning(bank.agree(shop.hello(NONCES[::-1]), NONCES))
     claims = shop.claims()
-    for head in (None, 7, "0" * 63, "G" * 64):
-        with pytest.raises(AbortedError, match="a hash of its ledger") as caught:
-            bank.agree(hello_of(shop, claims | {"head": head}), NONCES)
-        assert caught.value.reason == "broken message"
+    for head in (None, 7, "0" * 63, "G" * 64, "ab" * 32, "ab" * 96, claims["head"][:-2]):
+        for key in ("head", "witnessed"):
+            with pytest.raises(AbortedError, match="has not signed") as caught:
+                bank.agree(hello_of(shop, claims | {key: head}), NONCES)
+            assert caught.value.reason == "broken message"
+    assert not any("missing" in entry for entry in ledgers["bank"].entries())
+
+
+def test_a_ledger_cannot_be_accused_of_what_was_never_in_it(tmp_path: Path) -> None:
+    """A witness that anybody can invent would make a ledger fail for ever."""
+    bank, shop = pair(tmp_path)
+    thief = Identity.generate()
+    for signer in (shop._identity, thief):
+        invented = "ab" * 32 + signer.sign(signed_bytes("ab" * 32)).hex()
+        with pytest.raises(AbortedError, match="has not signed"):
+            bank.agree(hello_of(shop, shop.claims() | {"witnessed": invented}), NONCES)
+    assert bank._ledger.entries() == ()
+
+
+@pytest.mark.parametrize("run", [3, 10**4000, -1])
+def test_a_run_that_the_study_cannot_have(run: int, tmp_path: Path) -> None:
+    bank, shop = pair(tmp_path)
+    with pytest.raises(AbortedError, match="not complete"):
+        bank.agree(hello_of(shop, shop.claims() | {"run": run}), NONCES)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -20,7 +20,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.checks import broken_rules
 from isthmus.joint.records.events import Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import START
+from isthmus.joint.records.ledger_entries import START, signed_bytes
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
 from isthmus.joint.shares.openings import HASH, NextRun, PastRun, RunJournal, next_run
@@ -35,10 +35,11 @@ from isthmus.joint.shares.protocol import (
 )
 from isthmus.joint.shares.requests import IntersectionSize, OwnTables, TwoPartyRequest
 
-VERSION = 3
+VERSION = 4
 """Version of the messages between two parties."""
 
 GREETING = b"isthmus greeting of two parties"
+HASH_DIGITS = 64
 FORM_OF_IDENTIFIERS = "private set intersection"
 FORM_OF_COLUMNS = "secret shares"
 
@@ -128,8 +129,8 @@ class PartyController:
             "finished": past.finished,
             "rows": past.rows,
             "sessions": dict(past.sessions),
-            "head": self._writer.head().hex(),
-            "witnessed": self._writer.everything.heads.get(self._other_key, START),
+            "head": self.head(),
+            "witnessed": self._writer.everything.signed_heads.get(self._other_key, START),
         }
 
     def _past(self) -> PastRun:
@@ -170,12 +171,13 @@ class PartyController:
                     "same request.",
                     reason=what,
                 )
-        run = next_run(self._past(), _claimed(given), self.other)
+        run = next_run(self._past(), _claimed(given, self._study.rounds), self.other)
         self.other_people = _whole(given.get("people"))
-        self._seen = {self._other_key: read_head(given.get("head")).hex()}
-        witnessed = read_head(given.get("witnessed"))
-        if not self._writer.contains(witnessed):
-            self._evidence = {"missing": witnessed.hex()}
+        self._seen = {self._other_key: read_head(given.get("head"), self._key(self.other))}
+        # Only what this party has signed can be held against its ledger.
+        witnessed = read_head(given.get("witnessed"), self._key(self.name))[:HASH_DIGITS]
+        if not self._writer.contains(bytes.fromhex(witnessed)):
+            self._evidence = {"missing": witnessed}
             raise self._refusal(
                 Denial.LEDGER,
                 run.number,
@@ -219,16 +221,20 @@ class PartyController:
         return given
 
     def head(self) -> str:
-        """Return the hash of the last entry of the ledger, for the other party to remember."""
-        return self._writer.head().hex()
+        """Return the hash of the ledger's last entry, signed, for the other party to remember."""
+        head = self._writer.head().hex()
+        return head if head == START else head + self._identity.sign(signed_bytes(head)).hex()
 
     def witness(self, head: object) -> None:
         """Remember the last entry of the other party's ledger, which has taken part in the run."""
-        self._heads = {self._other_key: read_head(head).hex()}
+        self._heads = {self._other_key: read_head(head, self._key(self.other))}
+
+    def _key(self, name: str) -> bytes:
+        return self._study.key_of(name)
 
     @property
     def _other_key(self) -> str:
-        return self._study.key_of(self.other).hex()
+        return self._key(self.other).hex()
 
     @property
     def _other_owner(self) -> str:
@@ -401,25 +407,33 @@ class PartyController:
         return self._refusal(Denial.DATA, run.number, text)
 
 
-def read_head(head: object) -> bytes:
-    """Return the hash of a ledger's entry from a message; anything else is an error."""
+def read_head(head: object, key: bytes) -> str:
+    """Return the hash of a ledger's entry and its signature by this key from a message."""
     text = head if isinstance(head, str) else ""
-    if not HASH.fullmatch(text):
+    entry, signature = text[:HASH_DIGITS], text[HASH_DIGITS:]
+    try:
+        signed = text == START or Verifier().verify(
+            key, bytes.fromhex(signature), signed_bytes(entry)
+        )
+    except ValueError:
+        signed = False
+    if not (signed and HASH.fullmatch(entry)):
         raise AbortedError(
-            "The other party sent a hash of its ledger that is not one. Check that both parties "
-            "have the same version.",
+            "The other party sent a hash of its ledger or of this party's that the owner of the "
+            "ledger has not signed. Check that both parties have the same version.",
             reason="broken message",
         )
-    return bytes.fromhex(text)
+    return text
 
 
-def _claimed(claims: Mapping[str, Any]) -> PastRun:
-    """Read what a party claims about its latest run; anything else is an error."""
+def _claimed(claims: Mapping[str, Any], most: int) -> PastRun:
+    """Read what a party claims about its latest run, of this many; anything else is an error."""
     finished, sessions = claims.get("finished"), claims.get("sessions")
-    if type(finished) is not bool or not isinstance(sessions, Mapping):
+    number, rows = _whole(claims.get("run")), _whole(claims.get("rows"))
+    if type(finished) is not bool or not isinstance(sessions, Mapping) or number > most:
         raise _incomplete()
     named = {str(label): str(session) for label, session in sessions.items()}
-    return PastRun(_whole(claims.get("run")), finished, _whole(claims.get("rows")), named)
+    return PastRun(number, finished, rows, named)
 
 
 def _whole(value: object) -> int:
