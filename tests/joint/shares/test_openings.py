@@ -44,6 +44,12 @@ def test_an_open_run_is_resumed() -> None:
         assert next_run(*pair, "shop") == NextRun(1, 9, frozenset({"x"}))
 
 
+def test_a_run_that_one_party_has_closed_is_not_resumed() -> None:
+    began, closed = PastRun(1, False, 9, {"x": "s"}), PastRun(1, True, 9, {"x": "s"}, closed=True)
+    for pair in ((began, closed), (closed, began), (closed, DONE), (closed, closed)):
+        assert next_run(*pair, "shop") == NextRun(2)
+
+
 @pytest.mark.parametrize(
     ("own", "other", "message"),
     [
@@ -65,10 +71,10 @@ def test_a_journal_remembers(tmp_path: Path) -> None:
         return journal, RunJournal(journal)
 
     file, journal = opened()
-    assert journal.past() == NEW
+    assert journal.past("k2") == NEW
     assert journal.positions(1) is None
-    journal.open(1)
-    journal.open(1)
+    journal.open(1, "k2")
+    journal.open(1, "k2")
     journal.align(1, np.array([3, 0, 2**40]), 3)
     journal.hold(1, "x", HeldShare("s", b"old"))
     journal.hold(1, "x", HeldShare("t", b"new"))  # computed again, nothing had left
@@ -76,7 +82,7 @@ def test_a_journal_remembers(tmp_path: Path) -> None:
     journal.hold(1, "y", HeldShare("t", b"later"))
     file.close()
     file, journal = opened()
-    assert journal.past() == PastRun(1, False, 3, {"x": "t", "y": "t"})
+    assert journal.past("k2") == PastRun(1, False, 3, {"x": "t", "y": "t"})
     shares = {"x": HeldShare("t", b"new", "c"), "y": HeldShare("t", b"later")}
     assert journal.shares(1) == shares
     assert [share.spent for share in shares.values()] == [True, False]
@@ -84,10 +90,14 @@ def test_a_journal_remembers(tmp_path: Path) -> None:
     assert positions is not None
     assert positions.tolist() == [3, 0, 2**40]
     assert journal.positions(2) is None
+    assert journal.past("another").closed
     journal.end(1, "done")
-    assert journal.past().finished
-    journal.open(2)
-    assert journal.past() == PastRun(2, False)
+    assert journal.past("k2").finished
+    assert not journal.past("k2").closed
+    journal.open(2, "k2")
+    assert journal.past("k2") == PastRun(2, False)
+    journal.end(2, "too few people")
+    assert journal.past("k2") == PastRun(2, True, closed=True)
     assert journal.shares(2) == {}
     file.close()
 
@@ -147,7 +157,7 @@ def attempt(
     wires = [Wire(*queues), Wire(*queues[::-1])]
     for name, value in faults.items():
         setattr(wires[1], name, value)
-    run = next_run(parties[0].journal.past(), parties[1].journal.past(), "shop")
+    run = next_run(parties[0].journal.past("k2"), parties[1].journal.past("k2"), "shop")
     shares = [(session + str(p.rank)).encode().ljust(SIZE) for p in parties]
     threads = [
         threading.Thread(target=p.attempt, args=(w, run, session, s, to))
@@ -163,7 +173,7 @@ def attempt(
 def two() -> list[Party]:
     parties = [Party(0), Party(1)]
     for party in parties:
-        party.journal.open(1)
+        party.journal.open(1, "k2")
     return parties
 
 

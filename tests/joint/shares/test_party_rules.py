@@ -15,13 +15,14 @@ from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.records.ledger_entries import signed_bytes
-from isthmus.joint.shares.openings import HeldShare, NextRun, RunJournal
+from isthmus.joint.shares.openings import DONE, HeldShare, NextRun, RunJournal
 from isthmus.joint.shares.party_controller import GREETING, PartyController
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.requests import (
     CrossMoments,
     OwnTables,
     PrivateK2Request,
+    StructureOnlyRequest,
     TwoPartyRequest,
 )
 from isthmus.statistics import Schema
@@ -296,7 +297,7 @@ def test_a_ledger_cannot_be_accused_of_what_was_never_in_it(tmp_path: Path) -> N
     assert bank._ledger.entries() == ()
 
 
-@pytest.mark.parametrize("run", [3, 10**4000, -1])
+@pytest.mark.parametrize("run", [5, 10**4000, -1])
 def test_a_run_that_the_study_cannot_have(run: int, tmp_path: Path) -> None:
     bank, shop = pair(tmp_path)
     with pytest.raises(AbortedError, match="not complete"):
@@ -389,14 +390,32 @@ def test_a_spent_opening_is_not_opened_again(tmp_path: Path) -> None:
     """The other party says that it has lost its share, or that it has another one."""
     for sessions in ({}, {"step 1": "t"}):
         bank, shop = pair(tmp_path)
-        bank.journal.open(1)
+        bank.journal.open(1, PrivateK2Request.name)
         bank.journal.hold(1, "step 1", HeldShare("s", b"share"))
         claims = shop.claims() | {"run": 1, "finished": False, "sessions": sessions}
         assert bank.agree(hello_of(shop, claims), NONCES) == NextRun(1)  # nothing had left
         bank.journal.spend(1, "step 1", "c")
         with pytest.raises(RefusedError, match="not opened again: this run is over"):
             bank.agree(hello_of(shop, claims), NONCES)
-        assert bank.journal.past().finished
+        assert bank.journal.past(PrivateK2Request.name).closed
+        # Whatever it claims then: the run is over.
+        claims |= {"sessions": {"step 1": "s"}}
+        assert bank.agree(hello_of(shop, claims), NONCES) == NextRun(2)
+
+
+def test_another_request_is_another_run(tmp_path: Path) -> None:
+    """The run is over here. The other party claims that it is not, and asks for something else."""
+    bank, shop = pair(tmp_path)
+    claims = shop.claims() | {"run": 1, "finished": False, "rows": 30}
+    bank.journal.open(1, StructureOnlyRequest.name)
+    bank.journal.align(1, np.arange(30), 30)
+    for how in (None, DONE):
+        if how is not None:
+            bank.journal.end(1, how)
+        assert bank.claims()["closed"]
+        run = bank.agree(hello_of(shop, claims), NONCES)
+        assert run == NextRun(2)
+        assert bank.positions(run) is None  # identifiers are compared again, which counts
 
 
 def test_an_opening_is_written_once(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ from isthmus.errors import AbortedError
 from isthmus.joint.records.journal import Journal
 from isthmus.joint.transport.pinned_channel import PinnedChannel
 
+DONE = "done"
+"""How a run ends that came to its end."""
+
 HASH = re.compile("[0-9a-f]{64}")
 SALT = 16
 PIECE = 1 << 20
@@ -70,6 +73,9 @@ class PastRun:
         Its number; zero before the first run.
     finished
         Whether it came to its end, or can never be resumed.
+    closed
+        Whether it can never be resumed: it was ended early, or is of another request. A run that
+        came to its end can be, as long as the other party needs its result.
     rows
         How many people both parties have; zero before that is known.
     sessions
@@ -80,6 +86,7 @@ class PastRun:
     finished: bool = True
     rows: int = 0
     sessions: Mapping[str, str] = field(default_factory=dict)
+    closed: bool = False
 
 
 @final
@@ -107,14 +114,17 @@ class RunJournal:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    def past(self) -> PastRun:
-        """Return the latest run."""
+    def past(self, request: str) -> PastRun:
+        """Return the latest run, for a party that is about to run this request."""
         run = PastRun()
         for record in self._journal.records():
             if record["run"] != run.number:
                 run = PastRun(int(record["run"]), finished=False)
+            closed = run.closed or record.get("end", DONE) != DONE
+            closed = closed or record.get("request", request) != request
             rows = int(record.get("rows", run.rows))
-            run = replace(run, finished=run.finished or "end" in record, rows=rows)
+            finished = run.finished or closed or "end" in record
+            run = replace(run, finished=finished, rows=rows, closed=closed)
         held = self.shares(run.number)
         return replace(run, sessions={label: share.session for label, share in held.items()})
 
@@ -130,10 +140,10 @@ class RunJournal:
                 held[label] = replace(held[label], commitment=record["commitment"])
         return held
 
-    def open(self, number: int) -> None:
-        """Write that a run begins."""
-        if self.past().number != number:
-            self._journal.append({"run": number})
+    def open(self, number: int, request: str) -> None:
+        """Write that a run of a request begins."""
+        if self.past(request).number != number:
+            self._journal.append({"request": request, "run": number})
 
     def align(self, number: int, positions: NDArray[np.intp], people: int) -> None:
         """Write how rows are aligned, and how many people are common."""
@@ -177,6 +187,8 @@ def next_run(own: PastRun, other: PastRun, name: str) -> NextRun:
         )
     if own.number != other.number:
         return NextRun(latest)
+    if own.closed or other.closed:
+        return NextRun(latest + 1)
     if own.rows != other.rows and own.rows and other.rows:
         raise AbortedError(
             f"This party and {name!r} remember different numbers of common people "

@@ -127,6 +127,7 @@ class PartyController:
             "people": len(self._brought.identifiers),
             "run": past.number,
             "finished": past.finished,
+            "closed": past.closed,
             "rows": past.rows,
             "sessions": dict(past.sessions),
             "head": self.head(),
@@ -135,7 +136,7 @@ class PartyController:
 
     def _past(self) -> PastRun:
         """Return the latest run; its number of people only if it is known who they are."""
-        past = self.journal.past()
+        past = self.journal.past(self._request.name)
         known = self.journal.positions(past.number) is not None
         return past if known else replace(past, rows=0)
 
@@ -171,7 +172,7 @@ class PartyController:
                     "same request.",
                     reason=what,
                 )
-        run = next_run(self._past(), _claimed(given, self._study.rounds), self.other)
+        run = next_run(self._past(), _claimed(given, 2 * self._study.rounds), self.other)
         self.other_people = _whole(given.get("people"))
         self._seen = {self._other_key: read_head(given.get("head"), self._key(self.other))}
         # Only what this party has signed can be held against its ledger.
@@ -264,7 +265,7 @@ class PartyController:
             f"of {rows} people here and {self.other_people} at {self.other}: {self._knowing()}"
         )
         self._write(ALIGNING, run.number, request=self._request, sent=sent, what=what)
-        self.journal.open(run.number)
+        self.journal.open(run.number, self._request.name)
 
     def record_aligned(self, run: NextRun, positions: NDArray[np.intp], count: int) -> None:
         """Write how many people are common, and check that there are enough."""
@@ -427,13 +428,18 @@ def read_head(head: object, key: bytes) -> str:
 
 
 def _claimed(claims: Mapping[str, Any], most: int) -> PastRun:
-    """Read what a party claims about its latest run, of this many; anything else is an error."""
-    finished, sessions = claims.get("finished"), claims.get("sessions")
+    """Read what a party claims about its latest run; anything else is an error.
+
+    Each run counts at one of the two parties at least, so that there are at most `most`.
+    """
+    finished, closed, sessions = map(claims.get, ("finished", "closed", "sessions"))
     number, rows = _whole(claims.get("run")), _whole(claims.get("rows"))
-    if type(finished) is not bool or not isinstance(sessions, Mapping) or number > most:
+    if not isinstance(finished, bool) or not isinstance(closed, bool) or number > most:
+        raise _incomplete()
+    if not isinstance(sessions, Mapping):
         raise _incomplete()
     named = {str(label): str(session) for label, session in sessions.items()}
-    return PastRun(number, finished, rows, named)
+    return PastRun(number, finished or closed, rows, named, closed)
 
 
 def _whole(value: object) -> int:

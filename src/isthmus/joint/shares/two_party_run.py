@@ -33,7 +33,7 @@ from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares.engine_process import REFUSED, Inputs
 from isthmus.joint.shares.link import LinkOptions
-from isthmus.joint.shares.openings import NextRun, Openings
+from isthmus.joint.shares.openings import DONE, NextRun, Openings
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable, hashed
 from isthmus.joint.shares.protocol import two_parties
@@ -398,7 +398,7 @@ class TwoPartyRun:
                 "program or its journal. Do not use this result."
             )
         self._controller.witness(theirs.get("head"))
-        self._controller.end(self._parts()[1], "done")
+        self._controller.end(self._parts()[1], DONE)
 
     def _say(self, text: str) -> None:
         self._text = text
