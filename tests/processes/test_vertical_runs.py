@@ -5,6 +5,7 @@ The connection, the alignment and everything that supervises the engine are real
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -71,6 +72,21 @@ def test_crashes_and_resumption(companies: Callable[..., Companies], tmp_path: P
         assert [r["opening"] for r in world.journal(name) if "commitment" in r] == DECISIONS
         assert world.revealed(name) == DECISIONS
         assert "resumed: 1 values" in world.log(name)
+
+
+def test_a_party_that_is_killed_after_the_end_has_the_result(
+    companies: Callable[..., Companies],
+) -> None:
+    """The run is over, and its values cannot be opened again."""
+    world = companies(draft=["--runs", "1"])
+    world.start("bank", command=COMMAND, extra={"KILL_AFTER": "journal end", "STAND_IN": "1"})
+    world.start("shop")
+    assert world.ends() == (-signal.SIGKILL, ExitCode.DONE), world.log("shop")
+    path = world.state("bank") / "result.json"
+    assert json.loads(path.read_text())["parents"]["d"] == ["c"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert world.both() == (ExitCode.REFUSED, ExitCode.REFUSED)
+    assert f"the result of the last run is in {path}" in world.log("bank")
 
 
 def test_a_stopped_party_is_silent(companies: Callable[..., Companies]) -> None:

@@ -26,7 +26,7 @@ from isthmus.joint.methods.secret_search import (
 )
 from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
-from isthmus.joint.records.private_files import write_private
+from isthmus.joint.records.private_files import replace_private, write_private
 from isthmus.joint.shares.cost import estimated
 from isthmus.joint.shares.openings import RunJournal
 from isthmus.joint.shares.party_controller import PartyController
@@ -216,6 +216,11 @@ class TwoParty(Source):
         path = self._state / "tables.json"
         return (f"Tables of {self.name}'s own variables are in {path}.",) if path.exists() else ()
 
+    def _keep(self, outcome: dict[str, Any]) -> None:
+        replace_private(self._state / "result.json", json.dumps(outcome, indent=1).encode())
+        if "parents" in outcome:
+            self._keep_tables(outcome.get(OWN, []))
+
     def _keep_tables(self, tables: list[dict[str, Any]]) -> None:
         path = self._state / "tables.json"
         path.unlink(missing_ok=True)
@@ -324,13 +329,15 @@ class TwoParty(Source):
                 request,
                 self._state,
                 watch=self._watch,
+                keep=self._keep,
                 engine=self._engine,
             )
+            if (self._state / "result.json").exists():
+                self._watch(f"the result of the last run is in {self._state / 'result.json'}")
             outcome = yield from run.compute()
             self._releases += releases(self._study, request, run.rows, outcome)
             if "parents" in outcome:
                 self._releases += table_releases(self._study, outcome["parents"])
-                self._keep_tables(outcome.get(OWN, []))
         finally:
             journal.close()
         return outcome

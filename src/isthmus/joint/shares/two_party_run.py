@@ -114,6 +114,8 @@ class TwoPartyRun:
     ----------
     folder
         A private folder for the log of the engine and for temporary files.
+    keep
+        Writes the result to disk, before the run is over and its values cannot be opened any more.
     """
 
     def __init__(
@@ -126,8 +128,10 @@ class TwoPartyRun:
         folder: Path,
         *,
         watch: Callable[[str], None] = lambda _: None,
+        keep: Callable[[dict[str, Any]], None] = lambda _: None,
         engine: Sequence[str] = ENGINE,
     ) -> None:
+        self._keep = keep
         self._controller = controller
         self._table = table
         self._connection = connection
@@ -398,6 +402,7 @@ class TwoPartyRun:
                 "program or its journal. Do not use this result."
             )
         self._controller.witness(theirs.get("head"))
+        self._keep(outcome)
         self._controller.end(self._parts()[1], DONE)
 
     def _say(self, text: str) -> None:
