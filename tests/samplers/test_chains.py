@@ -236,7 +236,7 @@ def test_nothing_is_drawn_before_the_tables_are_built() -> None:
 
 def test_the_size_of_the_tables_is_bounded() -> None:
     for d, expected in ((5, 20), (18, 20), (20, 20), (21, 11), (50, 8), (100, 6), (400, 2)):
-        count = candidate_count(np.full(d, d - 1))
+        count = candidate_count(np.full(d, d - 1), 750_000)
         inside = min(count, d - 1)
         assert count == expected
         most = 12_000_000 if inside == d - 1 else 750_000
@@ -280,15 +280,19 @@ def test_tables_grow_where_weight_is_missing() -> None:
     for v in range(d):
         candidates.rank(v, [])
     before = candidates.matrix()
-    strangers = np.flatnonzero(~before[:, 0])[1:5]
-    frequencies = np.zeros((d, d))
-    frequencies[strangers, 0] = 0.1, 0.2, 0.3, 0.1
-    frequencies[np.flatnonzero(~before[:, 2])[1], 2] = 0.9  # one such parent fits into the tables
-    assert candidates.grow(frequencies) == 3
+    a, b, c, e = np.flatnonzero(~before[:, 0])[1:5].tolist()
+    pairs = [(a, np.array([b, c]), np.array([0.5, 0.4])), (c, np.array([a]), np.array([0.1]))]
+    assert candidates.grow({0: [*pairs, (b, np.array([e]), np.array([0.005]))]}) == 1
     after = candidates.matrix()
-    assert set(np.flatnonzero(after[:, 0] & ~before[:, 0])) == set(strangers[:3])
+    np.testing.assert_array_equal(np.flatnonzero(after[:, 0] & ~before[:, 0]), [a])
     np.testing.assert_array_equal(after[:, 1:], before[:, 1:])
-    candidates.grow(np.full((d, d), 0.02))
+    others = {v: np.flatnonzero(~after[:, v] & (np.arange(d) != v)) for v in range(d)}
+    candidates.grow(
+        {
+            v: [(int(u), rest[rest > u], np.ones((rest > u).sum())) for u in rest]
+            for v, rest in others.items()
+        }
+    )
     sizes = candidates.matrix().sum(axis=0)
     assert 3_000_000 < (2**sizes * (d - sizes)).sum() <= 6_000_000
     np.testing.assert_array_equal(candidates.matrix()[before], True)

@@ -8,8 +8,8 @@ most: tables are small where few parent sets have any weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,24 +27,27 @@ MAX_COMPLETE = 12_000_000
 ENOUGH = 0.01
 """Tables grow until about this weight is outside of them, relative to that of all they hold."""
 _GREEDY = 6
-_LEAST_SHARE = 0.01
 
 Flags = NDArray[np.bool_]
 Parents = Sequence[Sequence[int]]
+Pairs: TypeAlias = tuple[int, NDArray[np.int64], NDArray[np.float64]]
+"""A parent from outside, others, and the weights of parent sets with it and each of them."""
 
 
-def candidate_count(allowed: NDArray[np.int64]) -> int:
-    """Return how many candidates per node keep the number of parent sets within its first bounds.
+def candidate_count(allowed: NDArray[np.int64], most: int) -> int:
+    """Return how many candidates per node keep the number of parent sets within its bounds.
 
     Parameters
     ----------
     allowed
         Number of possible parents of each node.
+    most
+        Bound on the number of parent sets, unless all of them fit `MAX_COMPLETE`.
     """
     if allowed.max(initial=0) <= MAX_CANDIDATES and (2.0**allowed).sum() <= MAX_COMPLETE:
         return MAX_CANDIDATES
     for count in range(MAX_CANDIDATES, 1, -1):
-        if family_counts(allowed, np.minimum(allowed, count)).sum() <= FIRST_FAMILIES:
+        if family_counts(allowed, np.minimum(allowed, count)).sum() <= most:
             return count
     return 1
 
@@ -88,7 +91,11 @@ class Candidates:
         np.fill_diagonal(self._possible, val=False)
         self._allowed = self._possible.sum(axis=0)
         self._grows = count is None
-        first = candidate_count(self._allowed) if count is None else min(count, MAX_CANDIDATES)
+        first = (
+            candidate_count(self._allowed, FIRST_FAMILIES)
+            if count is None
+            else min(count, MAX_CANDIDATES)
+        )
         first = max(first, int(self._required.sum(axis=0).max(initial=0)))
         self._counts = np.minimum(self._allowed, first)
         self._rank = np.full((d, d), -np.inf)
@@ -117,8 +124,12 @@ class Candidates:
             own = [u for u in graph[child] if self._possible[u, child]]
             rest = np.setdiff1d(others, own)
             rank[rest] += 2 * _ranks(self._gains(child, own, rest))
-            rank[own] += 1e6
+            rank[own] += 1e7
             rank[[v for v, parents in enumerate(graph) if child in parents]] += 1e6
+        if self._grows:  # so that the tables hold the good graphs
+            known = len({u for graph in graphs for u in graph[child]})
+            known = min(known, candidate_count(self._allowed, MAX_FAMILIES))
+            self._counts[child] = max(self._counts[child], known)
         rank[self._required[:, child]] = np.inf
         self._rank[others, child] = rank[others]
 
@@ -171,16 +182,15 @@ class Candidates:
                 changes += 1
         return changes
 
-    def grow(self, frequencies: NDArray[np.float64]) -> int:
-        """Add candidates until parent sets with two other members have little weight.
+    def grow(self, missing: Mapping[int, Sequence[Pairs]]) -> int:
+        """Add candidates until parent sets with two members from outside have little weight.
 
-        If parents from outside come and go independently, two of them together have the product of
-        their odds as weight. Next is always the candidate that saves most for the size it adds.
+        Next is always the parent that saves most weight for the number of parent sets it adds.
 
         Parameters
         ----------
-        frequencies
-            Probabilities of the edges, as a matrix [from, to].
+        missing
+            For each node, the weights of parent sets with two members from outside.
 
         Returns
         -------
@@ -189,25 +199,40 @@ class Candidates:
         """
         if not self._grows:
             return 0
-        odds = np.where(self._possible & ~self.matrix(), frequencies, 0.0)
-        odds /= np.maximum(1.0 - odds.sum(axis=0), _LEAST_SHARE)
-        sums, squares, top = odds.sum(axis=0), (odds**2).sum(axis=0), odds.max(axis=0)
+        left = sum(float(weights.sum()) for own in missing.values() for _, _, weights in own)
+        savings = {child: self._savings(child, own) for child, own in missing.items()}
         families = family_counts(self._allowed, self._counts)
         added = 0
-        while (sums**2 - squares).sum() > 2 * ENOUGH:
-            saved = top * (sums - top)
+        while left > ENOUGH:
             cost = family_counts(self._allowed, self._counts + 1) - families
-            fits = (families.sum() + cost <= MAX_FAMILIES) & (self._counts < MAX_CANDIDATES)
-            child = int(np.argmax(np.where(fits, saved / np.maximum(cost, 1.0), 0.0)))
-            if not fits[child] or saved[child] <= 0.0:
+            fits = families.sum() + cost <= MAX_FAMILIES
+            worth = {c: s[0][0] / max(cost[c], 1.0) for c, s in savings.items() if s and fits[c]}
+            if not worth:
                 break
-            rest = odds[:, child]
-            self._add(int(np.argmax(rest)), child)
-            rest[np.argmax(rest)] = 0.0
-            sums[child], squares[child], top[child] = rest.sum(), (rest**2).sum(), rest.max()
+            child = max(worth, key=worth.__getitem__)
+            saved, parent = savings[child].pop(0)
+            self._add(parent, child)
             families[child] += cost[child]
+            left -= saved
             added += 1
         return added
+
+    def _savings(self, child: int, pairs: Sequence[Pairs]) -> list[tuple[float, int]]:
+        """Return the parents that save most weight, one after the other, and how much."""
+        size = len(self._rank)
+        weights = np.zeros((size, size))
+        for first, others, own in pairs:
+            weights[first, others] += own
+        weights += weights.T
+        savings: list[tuple[float, int]] = []
+        while self._counts[child] + len(savings) < MAX_CANDIDATES:
+            saved = weights.sum(axis=0)
+            parent = int(np.argmax(saved))
+            if saved[parent] <= 0.0:
+                break
+            savings.append((float(saved[parent]), parent))
+            weights[parent] = weights[:, parent] = 0.0
+        return savings
 
     def _add(self, parent: int, child: int) -> None:
         """Make one more parent of a node a candidate."""

@@ -16,19 +16,20 @@ from isthmus.results.details import ChainDetails
 from isthmus.results.ensemble import unpack
 from isthmus.results.features import descendants
 from isthmus.samplers.base import Draws, Run
-from isthmus.samplers.candidates import Candidates
+from isthmus.samplers.candidates import Candidates, Pairs
 
 _SLICE = 0.02
 _PILOT_DRAWS = 200
-_PILOTS = 2
+_PILOTS = 3
 """Candidates are exchanged and added at most this many times."""
 _LEAST_GAIN = 0.05
 """A parent becomes a candidate if the pilot draws it this much more often than a candidate."""
 
 
 _HIGHEST_GAIN = 50.0
-_LEFT_OUT_DRAWS = 100
-"""Draws from which the weight of left-out parent sets is estimated."""
+_LEFT_OUT_DRAWS = 400
+"""Draws from which the weight of left-out parent sets is estimated; fewer of many variables."""
+_LEFT_OUT_PAIRS = 2**24
 
 
 class ChainOptions(Protocol):
@@ -107,6 +108,7 @@ class ChainRun(Run[Draws]):
         self._warm_up = warm_up if options.warm_up is None else options.warm_up
         self._candidates = Candidates(self._kernel, knowledge, options.candidates)
         self._exchanged = 0
+        self._missing: dict[int, list[Pairs]] = {}
         self._left_out: float | None = 0.0 if self._candidates.complete else None
         self._most_parents = d if options.max_parents is None else options.max_parents
         self._starts: list[tuple[tuple[int, ...], ...]] = []
@@ -133,16 +135,20 @@ class ChainRun(Run[Draws]):
             edges = run.edges().mean(axis=0)
             exchanged = self._candidates.exchange(edges, _LEAST_GAIN)
             self._exchanged += exchanged
-            if exchanged + self._candidates.grow(edges) == 0:
+            yield from self._weigh_missing(run)
+            if exchanged + self._candidates.grow(self._missing) == 0:
                 break
         self._text = "chains"
         self._run = self._sampling(self._warm_up, self._thin, self._draws)
         while not self._run.step(_SLICE, self._jobs):
             yield True
         if not self._candidates.complete:
-            yield from self._estimate_left_out(self._run)
+            yield from self._weigh_missing(self._run)
+            self._left_out = sum(
+                float(weights.sum()) for own in self._missing.values() for _, _, weights in own
+            )
 
-    def _estimate_left_out(self, run: SamplingRun) -> Iterator[bool]:
+    def _weigh_missing(self, run: SamplingRun) -> Iterator[bool]:
         """Estimate the weight of graphs in which one node has two parents that are no candidates.
 
         Each arises by adding either of them to a graph that can be drawn, so the weight relative to
@@ -151,19 +157,21 @@ class ChainRun(Run[Draws]):
         self._text = "weight of left-out parent sets"
         graphs, _ = run.draws()
         rows = graphs.reshape(-1, *graphs.shape[2:])
-        rows = rows[:: max(1, len(rows) // _LEFT_OUT_DRAWS)]
-        total = 0.0
+        most = min(_LEFT_OUT_DRAWS, max(20, _LEFT_OUT_PAIRS // self._kernel.size**2))
+        rows = rows[:: max(1, len(rows) // most)]
+        self._missing = {}
         for adjacency in unpack(rows):
             below = descendants(adjacency[None])[0]
             for child, own in enumerate(adjacency.T):
                 extra = self._candidates.outside(child)
-                if not (own & extra).any() or own.sum() >= self._most_parents:
+                first = np.flatnonzero(own & extra)
+                if len(first) == 0 or own.sum() >= self._most_parents:
                     continue
                 others = np.flatnonzero(extra & ~own & ~below[child])
                 gains = self._candidates.gains(child, own, others)
-                total += 0.5 * np.exp(np.minimum(gains, _HIGHEST_GAIN)).sum()
+                weights = 0.5 * np.exp(np.minimum(gains, _HIGHEST_GAIN)) / len(rows)
+                self._missing.setdefault(child, []).append((int(first[0]), others, weights))
             yield True
-        self._left_out = total / len(rows)
 
     def _find_starts(self) -> Iterator[bool]:
         """Find a good graph for each chain, from a random order of its own."""
