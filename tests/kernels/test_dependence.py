@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import combinations, permutations, product
 from typing import Any
 
@@ -328,3 +329,49 @@ def test_constants_and_one_row() -> None:
     assert (values[1:] < values[0]).all()
     single = bic_of(np.random.default_rng(3).normal(size=(1, 4)))
     assert np.isfinite(single.extensions(0, NONE, np.array([1, 2, 3]))).all()
+
+
+def exact_determinant(correlation: Floats, columns: list[int]) -> Fraction:
+    """Compute the determinant of a matrix of doubles, of which the lower part mirrors the upper."""
+    rows = [[Fraction(float(correlation[min(i, j), max(i, j)])) for j in columns] for i in columns]
+    determinant = Fraction(1)
+    for i, own in enumerate(rows):
+        determinant *= own[i]
+        for other in rows[i + 1 :]:
+            factor = other[i] / own[i]
+            other[:] = [a - factor * b for a, b in zip(other, own, strict=True)]
+    return determinant
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.25])
+def test_nearly_determined_columns(weight: float) -> None:
+    """A share of 1e-9 is left of two columns: too little for ordinary sums, enough to be scored."""
+    rng = np.random.default_rng(10)
+    n, d = 400, 14
+    x = rng.normal(size=(n, d))
+    for v, noise, parents in ((4, 1e-4, [0, 1, 2, 3]), (9, 3e-4, [4, 5, 6, 7, 8])):
+        x[:, v] = noise * x[:, v] + x[:, parents] @ rng.uniform(0.5, 2.0, len(parents))
+    correlation, variance = correlate(np.cov(x, rowvar=False, bias=True))
+    constant, log_variance, _ = likelihood_tables(n, d)
+    tables = constant, log_variance, np.full(d + 1, weight)
+    score = matrix_score(np.cov(x, rowvar=False, bias=True), tables)
+
+    def want(child: int, parents: list[int]) -> float:
+        inside = exact_determinant(correlation, parents)
+        left = exact_determinant(correlation, [*parents, child]) / inside
+        assert left > 5 * TOLERANCE
+        scale = float(np.log(variance[parents]).sum())
+        return (
+            constant[len(parents)]
+            - log_variance[len(parents)] * (np.log(float(left)) + np.log(variance[child]))
+            - weight * (np.log(float(inside)) + scale)
+        )
+
+    for child, parents in ((4, [0, 1, 2, 3]), (0, [1, 2, 3, 4]), (9, [4, 6, 7, 8]), (11, [0, 2])):
+        others = [v for v in range(d) if v != child and v not in parents]
+        got = score.extensions(child, np.array(parents), np.array(others))
+        expected = [want(child, [*parents, *more]) for more in ([], *([v] for v in others))]
+        np.testing.assert_allclose(got, expected, rtol=1e-11)
+        fewer = [want(child, parents[:i] + parents[i + 1 :]) for i in range(len(parents))]
+        reduced = score.reductions(child, np.array(parents))
+        np.testing.assert_allclose(reduced, fewer, rtol=1e-10)

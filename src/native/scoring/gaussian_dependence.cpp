@@ -16,6 +16,9 @@ constexpr double rounding = 1e-13;
 /// Sets whose columns keep this share are a basis that tells beyond doubt what they determine.
 constexpr double sound_share = 1e-6;
 
+/// So many times the tolerance is clear of it: no order of the columns finds a lower pivot.
+constexpr double clear_factor = 2.0;
+
 /// Still far enough from the tolerance for the determinant of a set to be that of a factor.
 constexpr double clear_share = 1e-8;
 
@@ -33,6 +36,7 @@ void GaussianScore::compute_share(const Base& base, std::size_t k, Scratch& room
     const double wanted = uses_logarithms_ ? LeastShare::wanted(tolerance_, k + 2) : 0.0;
     room.share.start(base.product * base.variance, std::min(base.smallest, base.variance), wanted);
     room.knows_child = false;
+    room.tried_more_digits = false;
     if (!room.share.is_enough()) invert(base, k, room);
 }
 
@@ -46,26 +50,50 @@ void GaussianScore::invert(const Base& base, std::size_t k, Scratch& room) {
     room.share.compute(room.rows);
 }
 
-/// Whether no column of the family with one more parent is nearly determined by the others.
-bool GaussianScore::is_regular_with(const Candidate& candidate, Variable child, double left,
-                                    const Base& base, std::size_t k, Scratch& room) const {
-    if (room.share.is_enough_with(left)) return true;
+/// Finds the candidates of a tile with which some column of the family is nearly determined.
+void GaussianScore::find_dependent(const Elimination& known, const TileOfVariables& tile,
+                                   std::size_t tried, const Tile& rest, const Base& base,
+                                   Scratch& room) const {
+    const std::size_t k = known.parents.size();
+    const std::span lanes{rest.value.data(), tried};
+    const auto is_enough = [&](double left) { return room.share.is_enough_with(left); };
+    if (std::ranges::all_of(lanes, is_enough)) return;
     invert(base, k, room);
-    if (room.share.is_enough_with(left)) return true;
-    find_row(candidate, child, base, k, room);
-    return room.share.is_enough_with(room.row, left);
+    if (std::ranges::all_of(lanes, is_enough)) return;
+    eliminate_child(known, tile, room.solved);
+    Tile least = rest;
+    if (room.share.is_enough()) least = room.share.least_with({room.solved.data(), k + 1}, rest);
+    for (std::size_t j = 0; j < tried; ++j) {
+        const bool is_regular = room.share.is_enough() && room.share.is_enough(least.value[j]);
+        if (!is_regular && !is_enough(rest.value[j])) room.dependent.push_back(j);
+    }
 }
 
-/// Fills in the candidate's row below the factor of the parents and the child.
-void GaussianScore::find_row(const Candidate& candidate, Variable child, const Base& base,
-                             std::size_t k, Scratch& room) const {
-    room.row.resize(k + 1);
-    double shared = correlation_.row(index(child))[index(candidate.variable)];
-    for (std::size_t i = 0; i < k; ++i) {
-        room.row[i] = room.solved[i].value[candidate.lane];
-        shared -= room.row[i] * room.own[i];
+/// Factors the family with more digits, if that makes sure that no column is determined.
+bool GaussianScore::know_more_digits(Variable child, Variables parents, Scratch& room) const {
+    if (room.tried_more_digits) return room.has_more_digits;
+    room.tried_more_digits = true;
+    room.has_more_digits = false;
+    const std::size_t size = parents.size() + 1;
+    if (size > DoubledFactor::most_columns) return false;
+    room.columns.assign(parents.begin(), parents.end());
+    room.columns.push_back(child);
+    const double wanted = clear_factor * tolerance_;
+    if (!room.more_digits.factor(correlation_, room.columns, wanted)) return false;
+    room.exact_share.start(0.0, 1.0, wanted);
+    room.exact_share.compute(room.more_digits.rows());
+    room.has_more_digits = room.exact_share.is_enough();
+    return room.has_more_digits;
+}
+
+/// The log determinant of the parents by the factor with more digits.
+double GaussianScore::exact_determinant(Variables parents, const Scratch& room) const {
+    double sum = 0.0;
+    for (std::size_t i = 0; i < parents.size(); ++i) {
+        sum += log_scale_[index(parents[i])];
+        if (uses_determinant_) sum += std::log(room.more_digits.pivot(i));
     }
-    room.row[k] = shared / std::sqrt(base.variance);
+    return sum;
 }
 
 /// Finds how the parents determine the child, if they do so beyond doubt.
@@ -88,6 +116,10 @@ bool GaussianScore::know_child(const Base& base, std::size_t k, Scratch& room) c
 double GaussianScore::score_dependent(Variable child, Variables parents, const Base& base,
                                       Scratch& room) const {
     const std::size_t k = parents.size();
+    if (know_more_digits(child, parents, room)) {
+        const double variance = room.more_digits.pivot(k);
+        return score_of({variance, exact_determinant(parents, room)}, child, k);
+    }
     if (know_child(base, k, room)) {
         const double log_variance =
             std::log1p(room.child_squares) + SetDeterminant::worth(1, tolerance_);
@@ -96,11 +128,56 @@ double GaussianScore::score_dependent(Variable child, Variables parents, const B
     return score_sets(child, parents, base.variance, room);
 }
 
+/// Puts candidates below the factor with more digits; the least share of the family with each.
+Tile GaussianScore::exact_shares(Variables tried, Scratch& room) const {
+    constexpr std::size_t width = DoubledFactor::width;
+    const std::size_t size = room.more_digits.rows().size();
+    room.exact_rows.resize(size);
+    Tile left{};
+    for (std::size_t start = 0; start < tried.size(); start += width) {
+        const auto few = tried.subspan(start, std::min(width, tried.size() - start));
+        room.more_digits.try_columns(correlation_, few, std::span{room.left}.subspan(start));
+        for (std::size_t i = 0; i < size; ++i) {
+            std::ranges::copy(room.more_digits.tried_rows(i), room.exact_rows[i].value.data() + start);
+        }
+        for (std::size_t j = 0; j < few.size(); ++j) left.value[start + j] = room.left[start + j].own;
+    }
+    return room.exact_share.least_with(room.exact_rows, left);
+}
+
+/// Scores the candidates of a tile that depend on the family, or nearly so.
+void GaussianScore::score_dependent(Variable child, Variables parents, Variables tried,
+                                    const Tile& variance, std::span<double> out, const Base& base,
+                                    Scratch& room) const {
+    if (room.dependent.empty()) return;
+    const bool is_clear = know_more_digits(child, parents, room);
+    Tile least{};
+    double inside = 0.0;
+    if (is_clear) {
+        room.tried.clear();
+        for (const std::size_t j : room.dependent) room.tried.push_back(tried[j]);
+        least = exact_shares(room.tried, room);
+        inside = exact_determinant(parents, room);
+    }
+    for (std::size_t i = 0; i < room.dependent.size(); ++i) {
+        const std::size_t j = room.dependent[i];
+        if (is_clear && room.exact_share.is_enough(least.value[i])) {
+            const double determinant =
+                inside + log_scale_[index(tried[j])] +
+                (uses_determinant_ ? std::log(room.left[i].before_last) : 0.0);
+            out[j] = score_of({room.left[i].last, determinant}, child, parents.size() + 1);
+        } else {
+            out[j] = score_dependent(child, parents, {tried[j], j, variance.value[j]}, base, room);
+        }
+    }
+}
+
 /// Scores a family with a candidate.
 double GaussianScore::score_dependent(Variable child, Variables parents, const Candidate& candidate,
                                       const Base& base, Scratch& room) const {
     const std::size_t k = parents.size();
-    find_row(candidate, child, base, k, room);
+    room.row.resize(k + 1);
+    for (std::size_t i = 0; i <= k; ++i) room.row[i] = room.solved[i].value[candidate.lane];
     const double pivot = 1.0 - sum_of_products({room.row.data(), k}, {room.row.data(), k});
     auto logs = know_child(base, k, room) ? logs_of_determined_child(pivot, room)
                                           : logs_of_free_child(pivot, base, room);

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <vector>
 
+#include "scoring/doubled_factor.hpp"
 #include "scoring/gaussian_score.hpp"
 #include "scoring/gaussian_tile.hpp"
 #include "scoring/set_determinant.hpp"
@@ -23,11 +25,20 @@ struct GaussianScore::Scratch {
     std::vector<double> lower;
     std::vector<double> inverse;
     std::vector<double> own;
+    std::vector<double> pivots;
+    std::vector<Tile> factored;
     std::vector<Tile> solved;
 
     // For families with columns that others determine, or nearly so.
     LeastShare share;         // of the parents and the child
     LeastShare parent_share;  // of the parents
+    bool tried_more_digits = false;  // whether the next one was computed in this call
+    bool has_more_digits = false;    // whether these columns are clear of the tolerance
+    DoubledFactor more_digits;       // of the parents and the child
+    LeastShare exact_share;          // by that factor
+    std::vector<Tile> exact_rows;    // of candidates below it
+    std::vector<Variable> tried;
+    std::array<DoubledFactor::Left, tile_width> left;
     bool knows_child = false;           // whether the next two are those of this call
     double child_squares = 0.0;         // of the coefficients of a child that the parents determine
     std::vector<double> child_coefficients;
@@ -43,6 +54,8 @@ struct GaussianScore::Scratch {
         lower.resize(roomy * roomy);
         inverse.resize(roomy);
         own.resize(roomy);
+        pivots.resize(roomy);
+        factored.resize((roomy / tile_width + 1) * roomy);
         solved.resize(roomy);
     }
 };

@@ -22,6 +22,9 @@ double dot(const double* a, const double* b, std::size_t size) {
 /// Sets up to this size are done in a few microseconds, so nobody need look at the clock.
 constexpr std::size_t small_set = 64;
 
+/// Pivots below this have lost more digits than a score may lose.
+constexpr double few_digits = 1e-6;
+
 }  // namespace
 
 double SetDeterminant::worth(std::size_t nullity, double tolerance) {
@@ -45,6 +48,7 @@ double SetDeterminant::log_of(Variables columns, Watch& watch) {
     while (add_row()) {
         if (set_.size() > small_set) watch.poll();
     }
+    add_digits();
     if (const std::size_t nullity = set_.size() - rank_; nullity > 0) {
         log_ += log_of_combinations() + worth(nullity, tolerance_);
     }
@@ -79,6 +83,14 @@ bool SetDeterminant::add_row() {
     return true;
 }
 
+/// Computes the logarithm again where pivots, the last of which is the least, have few digits left.
+void SetDeterminant::add_digits() {
+    if (rank_ == 0 || rank_ > DoubledFactor::most_columns || left_[rank_ - 1] > few_digits) return;
+    if (!more_digits_.factor(correlation_, {order_.data(), rank_}, 0.0)) return;
+    log_ = 0.0;
+    for (std::size_t i = 0; i < rank_; ++i) log_ += std::log(more_digits_.pivot(i));
+}
+
 /// The log determinant of I + K'K, where K holds the coefficients of the dependent columns.
 double SetDeterminant::log_of_combinations() {
     const std::size_t size = set_.size();
@@ -110,7 +122,7 @@ double SetDeterminant::log_of_combinations() {
 }
 
 double LeastShare::wanted(double tolerance, std::size_t size) {
-    return tolerance * static_cast<double>(std::max<std::size_t>(100, 2 * size));
+    return std::max(1e-8, tolerance * static_cast<double>(std::max<std::size_t>(100, 2 * size)));
 }
 
 void LeastShare::start(double product, double smallest, double wanted_share) {
@@ -123,51 +135,44 @@ void LeastShare::start(double product, double smallest, double wanted_share) {
 void LeastShare::compute(std::span<const double* const> lower) {
     if (computed_) return;
     computed_ = true;
-    const std::size_t size = lower.size();
-    size_ = size;
-    if (inverse_.size() < size * size) inverse_.resize(size * size);
-    if (diagonal_.size() < size) diagonal_.resize(size);
+    size_ = lower.size();
+    inverse_.resize(((size_ + tile_width - 1) / tile_width) * size_);
+    invert_factor(lower, inverse_);
+    diagonal_.resize(size_);
     double most = 1.0;
-    for (std::size_t j = 0; j < size; ++j) {
-        double* const column = inverse_.data() + j * size;
-        double squares = 0.0;
-        for (std::size_t i = j; i < size; ++i) {
-            const double* const own = lower[i];
-            column[i] = ((i == j ? 1.0 : 0.0) - dot(own + j, column + j, i - j)) / own[i];
-            squares += column[i] * column[i];
-        }
-        diagonal_[j] = squares;
+    for (std::size_t j = 0; j < size_; ++j) {
+        diagonal_[j] = squares(j, size_);
         // Not std::max: a NaN must not pass for a good factor.
-        if (!(squares <= most)) most = squares;
+        if (!(diagonal_[j] <= most)) most = diagonal_[j];
     }
     bound_ = 1.0 / most;
 }
 
-double LeastShare::share_before_last(std::size_t j) const {
-    const double* const column = inverse_.data() + j * size_;
-    double squares = 0.0;
-    for (std::size_t i = j; i + 1 < size_; ++i) squares += column[i] * column[i];
-    return 1.0 / squares;
+/// The sum of squares of a column of the inverse, in the rows before `end`.
+double LeastShare::squares(std::size_t j, std::size_t end) const {
+    double sum = 0.0;
+    for (std::size_t i = j; i < end; ++i) sum += at(i, j) * at(i, j);
+    return sum;
 }
+
+double LeastShare::share_before_last(std::size_t j) const { return 1.0 / squares(j, size_ - 1); }
 
 void LeastShare::regress(std::span<const double> row, std::span<double> coefficients) const {
-    const std::size_t size = row.size();
-    for (std::size_t j = 0; j < size; ++j) {
-        const double* const column = inverse_.data() + j * size;
-        coefficients[j] = dot(column + j, row.data() + j, size - j);
+    for (std::size_t j = 0; j < row.size(); ++j) {
+        double sum = 0.0;
+        for (std::size_t i = j; i < row.size(); ++i) sum += at(i, j) * row[i];
+        coefficients[j] = sum;
     }
 }
 
-bool LeastShare::is_enough_with(std::span<const double> row, double left) const {
-    if (!is_enough() || !(left >= wanted_)) return false;
-    const std::size_t size = row.size();
-    for (std::size_t j = 0; j < size; ++j) {
-        const double* const column = inverse_.data() + j * size;
-        const double coefficient = dot(column + j, row.data() + j, size - j);
-        const double inverse_share = diagonal_[j] + coefficient * coefficient / left;
-        if (!(inverse_share * wanted_ <= 1.0)) return false;
+Tile LeastShare::least_with(std::span<const Tile> rows, const Tile& left) const {
+    Tile least;
+    largest_inverse(inverse_, diagonal_, rows, left, least);
+    for (std::size_t j = 0; j < tile_width; ++j) {
+        const double share = 1.0 / least.value[j];
+        least.value[j] = share <= left.value[j] ? share : left.value[j];
     }
-    return true;
+    return least;
 }
 
 }  // namespace isthmus

@@ -6,6 +6,8 @@
 
 #include "core/types.hpp"
 #include "core/watch.hpp"
+#include "scoring/doubled_factor.hpp"
+#include "scoring/gaussian_tile.hpp"
 
 namespace isthmus {
 
@@ -38,6 +40,7 @@ public:
 
 private:
     bool add_row();
+    void add_digits();
     [[nodiscard]] double log_of_combinations();
 
     const Matrix<double>& correlation_;
@@ -51,6 +54,7 @@ private:
     double log_ = 0.0;
     std::vector<double> lower_;         // rows as long as the set
     std::vector<double> left_;          // what the factor does not explain yet of each column
+    DoubledFactor more_digits_;
     std::vector<double> combinations_;  // coefficients of the dependent columns, a row for each
 };
 
@@ -75,8 +79,10 @@ public:
     [[nodiscard]] bool is_enough() const { return bound_ >= wanted_; }
     /// Whether it is still enough with one more column of which `left` is left, by a bound.
     [[nodiscard]] bool is_enough_with(double left) const { return bound_ * left >= wanted_; }
-    /// The same exactly, once computed, from the column's row below the factor.
-    [[nodiscard]] bool is_enough_with(std::span<const double> row, double left) const;
+    /// The least share of the set with each column of a tile, once computed, from the rows of these
+    /// below the factor and what is left of them.
+    [[nodiscard]] Tile least_with(std::span<const Tile> rows, const Tile& left) const;
+    [[nodiscard]] bool is_enough(double share) const { return share >= wanted_; }
     /// The share that column `j` keeps, once computed.
     [[nodiscard]] double share(std::size_t j) const { return 1.0 / diagonal_[j]; }
     /// The share that column `j` keeps given all others but the last, once computed.
@@ -85,10 +91,15 @@ public:
     void regress(std::span<const double> row, std::span<double> coefficients) const;
 
 private:
+    [[nodiscard]] double at(std::size_t i, std::size_t j) const {
+        return inverse_[j / tile_width * size_ + i].value[j % tile_width];
+    }
+    [[nodiscard]] double squares(std::size_t j, std::size_t end) const;
+
     double bound_ = 0.0;
     double wanted_ = 0.0;
     bool computed_ = false;
-    std::vector<double> inverse_;   // of the factor: a lower triangle by columns
+    std::vector<Tile> inverse_;    // of the factor, as `invert_factor` writes it
     std::vector<double> diagonal_;  // of the inverse of the set's correlations
     std::size_t size_ = 0;          // of the set
 };
