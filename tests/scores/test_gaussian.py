@@ -183,8 +183,8 @@ def test_a_constant_is_nobodys_parent_and_a_copy_adds_nothing() -> None:
     assert local.local(1, (0, 2)) == pytest.approx(local.local(1, ()) - 2 * price)
     assert local.local(2, (0, 1)) == pytest.approx(local.local(2, (0,)) - price)
     assert local.local(2, (0, 3)) == pytest.approx(local.local(2, (0,)) - price, abs=1e-6)
-    # The two correlations have the eigenvalues 2 and 0, which counts as 1e-10.
-    assert local.local(3, (0,)) - local.local(3, ()) == pytest.approx(20 * math.log(5e9) - price)
+    # The two correlations have the eigenvalues 2 and 0, which counts as 1e-12.
+    assert local.local(3, (0,)) - local.local(3, ()) == pytest.approx(20 * math.log(5e11) - price)
     assert np.isfinite(local.extensions(3, (0, 1), (2,))).all()
 
 
