@@ -80,7 +80,7 @@ def test_a_solution_like_every_other(party: Callable[..., TwoParty], tmp_path: P
     assert found.provenance.seed == 3
     assert "search=PrivateK2(" in found.provenance.code
     assert found.details.tables["debt"].probabilities(0).tolist() == [[0.75, 0.25], [0.25, 0.75]]
-    assert "Withheld tables, because of small cells: income." in found.notes
+    assert "Withheld, for small cells or people with equal values: income." in found.notes
     assert "Nobody knows the scores" in str(found)
     found.save(tmp_path / "network.isthmus")
     assert ist.Solution.load(tmp_path / "network.isthmus").dag == found.dag

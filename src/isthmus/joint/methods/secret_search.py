@@ -197,7 +197,7 @@ class SecretRun(Run[SearchResult]):
         parents = self._outcome["parents"]
         tables = [OwnTable.from_dict(plain) for plain in self._outcome.get(OWN, [])]
         withheld = [table.variable for table in tables if table.counts is None]
-        note = f"Withheld tables, because of small cells: {', '.join(withheld)}."
+        note = f"Withheld, for small cells or people with equal values: {', '.join(withheld)}."
         return SearchResult(
             tuple(tuple(sorted(index[p] for p in parents[n])) for n in self._objective.nodes),
             nan,
