@@ -208,3 +208,13 @@ def test_bge_gives_a_constant_no_edges_in_any_unit(unit: float, prior_mean: ist.
     with pytest.warns(DataWarning, match="Constant"):
         solution = ist.learn(table, score=ist.BGe(prior_mean=prior_mean), search=ist.HillClimb())
     assert all("c" not in edge for edge in solution.dag.edges)
+
+
+def test_parents_of_a_column_of_which_little_is_left() -> None:
+    """As in dense graphs with strong effects: 5e-12 is not nothing."""
+    x = np.random.default_rng(3).normal(size=(1000, 5))
+    x[:, 4] = x[:, :3] @ [1e6, -7e5, 2.0] + 3.0 * x[:, 4]
+    local = GaussianBIC().bind(moments(x))
+    best = local.local(4, (0, 1, 2))
+    assert best > local.local(4, (0, 1)) + 100
+    assert local.local(4, (0, 1, 2, 3)) < best

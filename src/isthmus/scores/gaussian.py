@@ -28,8 +28,8 @@ from isthmus.types import Floats
 TOLERANCE = 1e-12
 """Fraction of a column's variance below which it counts as determined by other columns.
 
-Rounding leaves about 1e-14 of a column that others determine. In dense graphs 1e-11 can be left of a
-column that they do not determine."""
+Rounding leaves about 1e-14 of a column that others determine. In dense graphs 1e-11 can be left of
+one that they do not determine."""
 
 
 def bind_likelihood(statistics: Moments | StandardisedColumns, penalties: Floats) -> LocalScore:
