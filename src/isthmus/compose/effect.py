@@ -211,7 +211,7 @@ class EffectData(NamedTuple):
                 f"`effect` of the continuous variable {cause!r} on the discrete {effect!r} depends "
                 "on where it starts.",
                 f"Compare solution.fit().query({effect!r}, do={{{cause!r}: value}}) for two "
-                "values; the answers have no intervals.",
+                "values; each answer has its sampling error.",
             )
 
         def adjusted(first: str, second: str, given: tuple[str, ...]) -> Estimate:
@@ -274,7 +274,8 @@ class EffectData(NamedTuple):
             why = "some values of the table are missing"
             what = (
                 f"Use the rows without missing values: {again.format('the table', 'it')}, both "
-                "with missing=isthmus.DropRows()."
+                "with missing=isthmus.DropRows(). Or compare solution.fit().query(effect, "
+                "do={cause: level}) for two levels, which uses all rows."
             )
         raise MismatchError(
             f"`effect` with discrete variables is computed from complete rows, and {why}.", what

@@ -216,7 +216,7 @@ class LearnedStatistics:
             raise MismatchError(
                 "`effect` is computed from moments of all rows, and this graph was learned from "
                 f"{self.statistics.described}. Compare solution.fit().query(target, do={{cause: "
-                "value}) for different values; the answers have no intervals."
+                "value}) for different values; each answer has its sampling error."
             )
         moments: Moments | None = self.statistics.as_moments()
         scored = tuple(v for v in scored_nodes(self.maps) if v in (cause, effect))
