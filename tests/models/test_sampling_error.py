@@ -159,6 +159,22 @@ def test_simulation_error_and_sampling_error_stand_beside_each_other() -> None:
     assert list(ist.to_frame(answer, like={}))[2:] == ["simulation_error", "sampling_error"]
 
 
+def test_missing_values_leave_the_rows_that_are_complete_for_a_node() -> None:
+    rng = np.random.default_rng(6)
+    group = rng.choice(["a", "b"], 200)
+    x = np.where(group == "a", 0.0, 1.0) + rng.normal(size=200)
+    absent = rng.random(200) < 0.5
+    table = {"group": group, "x": np.where(absent, np.nan, x)}
+    dag = ist.DAG(["group", "x"], [("group", "x")])
+    network: Any = ist.fit(table, dag, missing=ist.ExpectationMaximisation())
+    assert network.conditionals["group"].counts.sum() == 200
+    counts = [((group == level) & ~absent).sum() for level in ("a", "b")]
+    np.testing.assert_array_equal(network.conditionals["x"].counts, counts)
+    answer = network.query("x", evidence={"group": "a"})
+    expected = answer.deviation[0] / np.sqrt(counts[0])
+    assert answer.sampling_error[0] == pytest.approx(expected, rel=CLOSE)
+
+
 def test_parameters_that_were_not_estimated_have_no_sampling_error() -> None:
     network = DiscreteNetwork(ist.DAG(["x"], []), {"x": ("a", "b")}, {"x": np.array([0.2, 0.8])})
     answer = network.query("x")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,26 @@ def fit_incomplete(
     """
     networks = [network for network, _ in completions(schema, values, dag, pseudo_count, seed)]
     averaged = {
-        name: _mean([network.conditionals[name] for network in networks]) for name in dag.nodes
+        name: _with_counts(
+            _mean([network.conditionals[name] for network in networks]), schema, values, name
+        )
+        for name in dag.nodes
     }
     return MixedNetwork(dag, averaged)
+
+
+def _with_counts(own: Conditional, schema: Schema, values: Floats, name: str) -> Conditional:
+    """Count the rows that are complete for a node and its parents, as discrete networks do."""
+    if isinstance(own, MultinomialLogit):
+        return own
+    assert isinstance(own, ProbabilityTable | ConditionalGaussian)
+    rows = values[~np.isnan(values[:, schema.indices((name, *own.parents))]).any(axis=1)]
+    columns = {v: rows[:, schema.index(v)] for v in (name, *own.parents)}
+    table = isinstance(own, ProbabilityTable)
+    shape = own.probabilities.shape if isinstance(own, ProbabilityTable) else own.intercepts.shape
+    names = (*own.parents, name) if table else own.parents[: len(shape)]
+    place = configuration(columns, names, shape, len(rows))
+    return replace(own, counts=np.bincount(place, minlength=prod(shape)).reshape(shape))
 
 
 def completions(
@@ -164,14 +182,12 @@ def _mean(fitted: Sequence[Conditional]) -> Conditional:
         )
         effects = tuple(np.mean(each, axis=0) for each in pairs)
         return replace(first, intercepts=mean("intercepts"), effects=effects, slopes=mean("slopes"))
-    counts = np.rint(mean("counts")).astype(np.int64)
     if isinstance(first, ProbabilityTable):
-        return replace(first, probabilities=mean("probabilities"), counts=counts)
+        return replace(first, probabilities=mean("probabilities"))
     assert isinstance(first, ConditionalGaussian)
     return replace(
         first,
         intercepts=mean("intercepts"),
         coefficients=mean("coefficients"),
         variances=mean("variances"),
-        counts=counts,
     )
