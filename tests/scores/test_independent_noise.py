@@ -70,7 +70,7 @@ def test_noise_score_adds_the_entropy_of_the_noise() -> None:
     def gain(x: Floats, *parents: Floats) -> float:
         r = noise_of(x - x.mean(), np.stack([p - p.mean() for p in parents]))
         r = r / r.std()
-        entropy = np.log1p(np.mean(r**3) ** 2 / 6.0 + (np.mean(r**4) - 3.0) ** 2 / 24.0) / 2.0
+        entropy = np.log1p(np.mean(r**3) ** 2 / 3.0 + (np.mean(r**4) - 3.0) ** 2 / 12.0) / 4.0
         return float(max(0.0, 500 * entropy - np.log(500)))
 
     assert gain(c, a, b) > 0.0
