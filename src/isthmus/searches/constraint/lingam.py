@@ -127,16 +127,18 @@ class _LiNGAMRun(Run[SearchResult]):
         order = topological(parents)
         if noise is None or order is None:
             return parents
-        run = OrderDescent(
-            noise.kernel,
-            self._rng,
-            required=self._knowledge.required,
-            forbidden=self._knowledge.forbidden,
-            max_parents=self._max_parents,
-        )
-        run.start(np.array(order))
-        while not run.step():
-            yield
+        for score, refine in ((noise, True), (self._score, False)):
+            run = OrderDescent(
+                score.kernel,
+                self._rng,
+                required=self._knowledge.required,
+                forbidden=self._knowledge.forbidden,
+                max_parents=self._max_parents,
+            )
+            run.start(np.array(order), refine=refine)
+            while not run.step():
+                yield
+            order = tuple(run.order().tolist())
         return run.parents()
 
     def _orientation(self, graph: Mixed) -> Work[None]:
