@@ -14,6 +14,7 @@ from isthmus.scores.independence.fisher_z import FisherZ
 from isthmus.scores.independence.g_squared import GSquared
 from isthmus.scores.independence.independent_noise import IndependentNoise
 from isthmus.scores.independence.mixed_likelihood_ratio import MixedLikelihoodRatio
+from isthmus.scores.independence.nonlinear_likelihood_ratio import NonlinearLikelihoodRatio
 from isthmus.scores.linear_losses import LaggedLeastSquares, LeastSquares, LinearLikelihood
 from isthmus.scores.perceptrons import Perceptrons
 
@@ -40,6 +41,7 @@ __all__ = [
     "LinearLikelihood",
     "Logistic",
     "MixedLikelihoodRatio",
+    "NonlinearLikelihoodRatio",
     "Perceptrons",
     "Poisson",
     "PriorMean",
