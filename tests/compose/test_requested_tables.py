@@ -101,6 +101,36 @@ def test_a_misleading_sample_costs_scans_and_changes_nothing(
     assert found.dag == expected.dag
 
 
+def _duckdb(table: dict[str, Any]) -> Any:
+    duckdb, pa = pytest.importorskip("duckdb"), pytest.importorskip("pyarrow")
+    return duckdb.from_arrow(pa.table(table))
+
+
+def test_levels_of_integers_follow_from_their_range_only_if_all_occur() -> None:
+    values = np.arange(30_000) % 3
+    late = np.where(np.arange(30_000) < 20_000, values, 2 * values)
+    rng = np.random.default_rng(0)
+    others = {f"x{i}": rng.integers(0, 5, 30_000) for i in range(9)}
+    table = {"a": values - 1, "late": late, "gap": 2 * values, **others}
+    source = Lazy(_duckdb(table), integers="discrete")
+    schema = source.schema()
+    assert [schema[n].levels for n in ("a", "late", "gap")] == [(-1, 0, 1), (0, 1, 2, 4), (0, 2, 4)]
+    assert schema["x0"].levels == (0, 1, 2, 3, 4)
+    levels = next(e for e in source.disclosure().entries if e.what.startswith("levels"))
+    assert levels.size == 2 * (4 + 3)  # of two columns; those of the others need no counts
+
+
+def test_a_level_that_only_the_last_row_has_is_found() -> None:
+    table = {n: np.append(c, c[:1]) for n, c in TABLE.items()}
+    table["v0"][-1] = 7
+    kinds = dict.fromkeys(TABLE, "discrete")
+    found = ist.learn(_duckdb(table), kinds=kinds, search=ist.XGES())
+    expected = ist.learn(table, kinds=kinds, search=ist.XGES())
+    assert [*found.reading.notes] == [*expected.reading.notes]
+    assert found.cpdag == expected.cpdag
+    assert found.score == pytest.approx(expected.score, rel=1e-12)
+
+
 def test_the_joint_table_is_refused(lazy_constructor: Constructor) -> None:
     source = Lazy(lazy_constructor(TABLE), integers="discrete")
     with pytest.raises(DataError, match="more than 200 distinct rows of 9 columns"):

@@ -73,7 +73,7 @@ class RequestedRun(Run[SearchResult]):
             while not self._inner.step():
                 yield
             self._last = self._inner.best()  # which may ask for families, too
-            if not self._statistics.asked:
+            if self._scans and not self._statistics.asked:
                 self._confirmed = True
                 return
             self._counting = True

@@ -60,6 +60,8 @@ class RequestedScores:
             return estimates[members]
 
         def estimated(members: Positions) -> float:
+            if len(members) == 1:
+                return self._scale * self._total_of_sample(members)
             known = [i for i in members if statistics.knows(_without(members, i))]
             others = [i for i in reversed(members) if i not in known]
             x, y = (*known, *others)[:2]

@@ -38,8 +38,8 @@ class RequestedCounts(Summary):
     ----------
     schema
         The variables, all discrete.
-    singles
-        The tables of single variables.
+    n
+        Number of rows.
     sample
         Codes of some rows.
     count
@@ -52,19 +52,18 @@ class RequestedCounts(Summary):
     def __init__(
         self,
         schema: Schema,
-        singles: Sequence[Integers],
+        n: int,
         sample: CodedRows,
         count: Callable[[Sequence[Positions]], Work[Sequence[Integers]]],
     ) -> None:
         self.schema = schema
-        self.n = int(singles[0].sum())
+        self.n = n
         self.sample = Counts.from_rows(schema, sample)
         self.asked: dict[Positions, None] = {}
         self._count = count
         self._sizes = [int(k) for k in schema.cardinalities]
         self._tables: dict[Positions, Integers] = {}
         self._homes: dict[Positions, Positions] = {(): (0,)}
-        self._keep({(i,): table for i, table in enumerate(singles)})
 
     def cells(self) -> Sequence[Integers]:
         return list(self._tables.values())
@@ -91,7 +90,11 @@ class RequestedCounts(Summary):
         return np.array(np.transpose(small, axes), dtype=np.int64, order="C")
 
     def scan(self) -> Work[None]:
-        """Count the tables that have been asked for, in as few passes over the rows as possible."""
+        """Count the tables that have been asked for, in as few passes over the rows as possible.
+
+        Those of single variables are always counted.
+        """
+        self.asked |= dict.fromkeys((i,) for i in range(len(self._sizes)))
         waiting: list[Positions] = []
         covered: set[Positions] = set()
         for positions in sorted(self.asked, key=len, reverse=True):
@@ -137,8 +140,11 @@ class RequestedCounts(Summary):
         )
 
     def constants(self) -> tuple[str, ...]:
-        names = self.schema.names
-        return tuple(v for v in names if self.table([v]).max() == self.n)
+        return tuple(
+            v.name
+            for i, v in enumerate(self.schema.variables)
+            if len(v.levels) == 1 or (self.knows((i,)) and self.table([v.name]).max() == self.n)
+        )
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         return ()

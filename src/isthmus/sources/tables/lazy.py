@@ -64,11 +64,12 @@ from isthmus.statistics import (
     Counts,
     Expansion,
     Kind,
+    Level,
     Moments,
     Schema,
     Variable,
 )
-from isthmus.statistics.blocks import Positions, planned_sets, tally
+from isthmus.statistics.blocks import Positions, planned_sets
 from isthmus.statistics.coded import as_codes
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.requested import RequestedCounts
@@ -161,6 +162,7 @@ class Lazy(Source):
         self._times = self._convert_times()
         self._moments: Moments | None = None
         self._groups: list[Grouped] = []
+        self._ranges: dict[str, tuple[Level, ...]] = {}
         self._small: dict[tuple[str, ...], bool] = {}
         self._releases: list[Release] = []
         self._estimation: LazyEstimation | None = None
@@ -239,7 +241,7 @@ class Lazy(Source):
             self._find_levels(discrete, readings)
         remarks += incomplete_remarks(self.missing, self._groups, readings)
         refuse_nothing_left(readings.values())
-        levels = {n: own for g in self._groups for n, own in g.levels.items()}
+        levels = self._ranges | {n: own for g in self._groups for n, own in g.levels.items()}
         schema = Schema(
             tuple(
                 Variable(n, Kind.DISCRETE, levels[n])
@@ -289,10 +291,30 @@ class Lazy(Source):
             return
         if whole:
             raise too_many_rows(names, _most_rows(names), f"{self.missing!r} needs")
-        for name in names:
+        for name in self._ranged(names, readings):
             self._group([name], is_discrete, quietly=True)
         size = sum(g.size for g in self._groups)
         self.record(f"levels of {len(names)} variables and their frequencies", size)
+
+    def _ranged(self, names: list[str], readings: dict[str, ColumnReading]) -> list[str]:
+        """Find levels of integers by their range alone; returns the columns without them.
+
+        If all integers of the range occur in the first rows, they are the levels. So one query for
+        the ranges of all columns replaces a pass over the rows for each of them.
+        """
+        heads = {n: self._profiles[n] for n in names if _fills_range(self._profiles[n])}
+        if not heads:
+            return names
+        for n, seen in self._profile({n: self._cells[n] for n in heads}, (), None).items():
+            profile = replace(seen, distinct=heads[n].distinct)
+            if profile.values == profile.rows and _fills_range(profile):
+                if n not in self._kinds:
+                    readings[n] = self._decide(n, profile)
+                if readings[n].read_as is ReadAs.DISCRETE:
+                    self._ranges[n] = tuple(range(profile.low, profile.high + 1))
+            else:
+                del heads[n]
+        return [n for n in names if n not in heads]
 
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
@@ -475,15 +497,13 @@ class Lazy(Source):
         schema.require(Kind.DISCRETE, "Counts need")
         if self._joint(schema.names) is not None:
             return None
-        singles = []
-        for name in schema.names:
-            grouped = next((g for g in self._groups if name in g.levels), None)
-            grouped = grouped or self._group([name])
-            assert grouped is not None  # single columns have no limit
-            rows = grouped.take([name])
-            singles.append(tally(rows, np.array([len(schema[name].levels)]), (0,)))
-        sample = self._sample(schema, int(singles[0].sum()))
-        return RequestedCounts(schema, singles, sample, partial(self._count_tables, schema))
+        total = count_rows(self._frame)
+        self.record("number of rows", 1)
+        sample = self._sample(schema, total)
+        counts = RequestedCounts(schema, total, sample, partial(self._count_tables, schema))
+        if self._reading is None:  # levels of a schema that was given need not occur
+            deadline.completed(counts.scan())
+        return counts
 
     def _sample(self, schema: Schema, total: int) -> CodedRows:
         columns = [self._columns[n] for n in schema.names]
@@ -547,3 +567,9 @@ class Lazy(Source):
 def _most_rows(names: Sequence[str]) -> int:
     """How many distinct rows of these columns are fetched at most."""
     return MOST // (len(names) + 1)
+
+
+def _fills_range(profile: Profile) -> bool:
+    """Whether a column has all integers between its smallest and its largest value."""
+    is_integer = profile.cells is CellType.INTEGER and profile.distinct > 0
+    return is_integer and profile.distinct == profile.high - profile.low + 1
