@@ -8,7 +8,8 @@ The columns have two to four levels and come from a random network. `learn` stre
 times through this process; the sets that it counts are then counted by GROUP BY, a random choice of
 them, from which the time for all is computed. ``--compare`` also learns from the table in memory.
 Times are processor seconds of all threads. About 22 bytes per row of 100 columns are written to a
-temporary directory, or to the one that is given, where a file of an earlier run is used again.
+temporary directory, or to the one that is given. There, files of an earlier run are used again, and
+so are tables that an interrupted run of the same rows has counted, with the time that they took.
 
 Writing takes as long as learning. With ``--copies``, the same file is read several times, under
 several names. Chance would then count as often, so the score is `BIC` with a penalty that is larger
@@ -20,21 +21,23 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import pickle
 import resource
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import isthmus as ist
+from isthmus.sources.tables.engines.base import CountedTables
 from isthmus.sources.tables.engines.duckdb import DuckDBEngine
 
-BLOCK = 2**20
+BLOCK, PART = 2**20, 10**8
+"""Rows that are drawn at once, and rows of a file."""
 
 
 def network(columns: int, degree: float, seed: int) -> list[tuple[list[int], Any, int]]:
@@ -56,7 +59,8 @@ def write(path: str, rows: int, nodes: Sequence[tuple[list[int], Any, int]], see
     schema = pa.schema([(f"v{j}", pa.uint8()) for j in range(len(nodes))])
     edges = [np.rint(256 * tables[:, None, :-1]) for _, tables, _ in nodes]
     levels_of = [(np.arange(256)[:, None] >= e).sum(axis=2, dtype=np.uint8) for e in edges]
-    with pq.ParquetWriter(path, schema, use_dictionary=True, compression="snappy") as writer:
+
+    def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, rows, BLOCK):
             m = min(BLOCK, rows - start)
             drawn: list[Any] = []
@@ -66,23 +70,30 @@ def write(path: str, rows: int, nodes: Sequence[tuple[list[int], Any, int]], see
                     place = place * np.uint16(nodes[i][2]) + drawn[i]
                 place = place << 8 | np.frombuffer(rng.bytes(m), np.uint8)
                 drawn.append(levels.take(place))
-            writer.write_table(pa.table(drawn, schema=schema))
+            yield pa.record_batch(drawn, schema=schema)
+
+    reader = pa.RecordBatchReader.from_batches(schema, batches())
+    duckdb.from_arrow(reader).write_parquet(path)
 
 
 def parts(home: str, rows: int, copies: int, nodes: Sequence[tuple[list[int], Any, int]]) -> str:
-    """Write the table once, unless it is there, and link it under as many names."""
-    folder = os.path.join(home, f"rows-{rows}")
-    first = os.path.join(folder, "part-0.parquet")
-    if not os.path.exists(first):
-        os.makedirs(folder, exist_ok=True)
-        write(f"{folder}/unfinished", rows, nodes, seed=2)
-        os.replace(f"{folder}/unfinished", first)
+    """Write the files of the table that are not there, and link them under as many names."""
+    folder = os.path.join(home, f"columns-{len(nodes)}")
     linked = os.path.join(home, f"rows-{rows}-copies-{copies}")
-    os.makedirs(linked, exist_ok=True)
-    for k in range(copies):
-        name = os.path.join(linked, f"part-{k}.parquet")
-        if not os.path.exists(name):
-            os.link(first, name)
+    for path in (folder, linked):
+        os.makedirs(path, exist_ok=True)
+    for start in range(0, rows, PART):
+        m = min(PART, rows - start)
+        part = os.path.join(folder, f"part-{start // PART}-rows-{m}.parquet")
+        if not os.path.exists(part):
+            begin = time.process_time()
+            write(f"{folder}/unfinished", m, nodes, seed=2 + start // PART)
+            os.replace(f"{folder}/unfinished", part)
+            print(f"{start + m:,} rows, {time.process_time() - begin:.0f} CPU s", flush=True)
+        for k in range(copies):
+            name = os.path.join(linked, f"copy-{k}-part-{start // PART}.parquet")
+            if not os.path.exists(name):
+                os.link(part, name)
     return f"{linked}/*.parquet"
 
 
@@ -98,23 +109,39 @@ def main() -> None:
     parser.add_argument("--directory", default=None)
     given = parser.parse_args()
     rows = int(given.rows)
-    asked: list[tuple[int, ...]] = []
+    total = rows * given.copies
+    found: dict[tuple[int, ...], Any] = {}
     scanned: list[float] = []
+    interrupted = f"{given.directory}/rows-{rows}-copies-{given.copies}.pickle"
+    if os.path.exists(interrupted):
+        with open(interrupted, "rb") as file:
+            found, scanned = pickle.load(file)  # noqa: S301 (written below)
+        print(f"continues after scans of {[round(s, 1) for s in scanned]} CPU s", flush=True)
+    earlier = sum(scanned)
     count_tables = DuckDBEngine.count_tables
 
     def recorded(self: DuckDBEngine, schema: Any, columns: Any, sets: Any) -> Any:
-        asked.extend(sets)
-        start = time.process_time()
-        counted = yield from count_tables(self, schema, columns, sets)
-        scanned.append(time.process_time() - start)
-        print(f"scan {len(scanned)}: {len(sets)} sets, {scanned[-1]:.1f} CPU s", flush=True)
-        return counted
+        wanted = [members for members in sets if members not in found]
+        if wanted:
+            start = time.process_time()
+            counted = yield from count_tables(self, schema, columns, wanted)
+            scanned.append(time.process_time() - start)
+            found.update(zip(wanted, counted.tables, strict=True))
+            used = len({i for members in wanted for i in members})
+            print(
+                f"{time.strftime('%H:%M:%S')} scan {len(scanned)}: {len(wanted)} sets of {used} "
+                f"columns, {counted.size:,} cells, {scanned[-1]:.1f} CPU s",
+                flush=True,
+            )
+            if given.directory:
+                with open(interrupted, "wb") as file:
+                    pickle.dump((found, scanned), file)
+        return CountedTables.there([found[members] for members in sets])
 
     DuckDBEngine.count_tables = recorded  # type: ignore[method-assign]
     nodes = network(given.columns, given.degree, seed=1)
     with tempfile.TemporaryDirectory() as temporary:
         path = parts(given.directory or temporary, rows, given.copies, nodes)
-        total = rows * given.copies
         print(f"{total:,} rows x {given.columns} columns, {given.copies} copies", flush=True)
         kinds = {f"v{j}": "discrete" for j in range(given.columns)}
         options: Any = {"kinds": kinds, "search": ist.XGES(candidates=given.candidates)}
@@ -122,7 +149,9 @@ def main() -> None:
             options["score"] = ist.BIC(penalty_discount=given.copies)
         start, begin = time.process_time(), time.monotonic()
         solution = ist.learn(duckdb.sql(f"from '{path}'"), **options)
-        ours, wall = time.process_time() - start, time.monotonic() - begin
+        ours, wall = time.process_time() - start + earlier, time.monotonic() - begin
+        if given.directory:
+            os.remove(interrupted)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         numbers = sum(e.size for e in solution.disclosure.entries)
         true = sum(len(parents) for parents, _, _ in nodes)
@@ -130,16 +159,22 @@ def main() -> None:
         print(f"{len(solution.dag.edges)} edges of {true}; {numbers:,} numbers; {peak:.2f} GB")
         print(f"learn: {ours:.1f} CPU s, {wall:.1f} s; scans {[round(s, 1) for s in scanned]}")
         rng = np.random.default_rng(3)
-        chosen = [asked[i] for i in rng.choice(len(asked), given.groups, replace=False)]
-        start = time.process_time()
-        for members in chosen:
-            listed = ", ".join(f"v{i}" for i in members)
+        sets = sorted(found)
+        spent = []
+        for k in rng.choice(len(sets), given.groups, replace=False):
+            listed = ", ".join(f"v{i}" for i in sets[k])
             query = f"select {listed}, count(*) from '{path}' group by {listed}"
-            duckdb.sql(query).fetchall()
-        each = (time.process_time() - start) / len(chosen)
+            start = time.process_time()
+            answer = np.array(duckdb.sql(query).fetchall())
+            spent.append(time.process_time() - start)
+            table = np.zeros_like(found[sets[k]])
+            table[tuple(answer[:, :-1].T)] = answer[:, -1]
+            same = np.array_equal(table, found[sets[k]])
+            print(f"GROUP BY {listed}: {spent[-1]:.1f} CPU s, same counts: {same}", flush=True)
+        each = sum(spent) / len(spent)
         print(
-            f"GROUP BY: {each:.2f} CPU s per set, {each * len(asked):.0f} for {len(asked)} sets; "
-            f"learn takes {ours / (each * len(asked)):.3f} of it",
+            f"GROUP BY: {each:.2f} CPU s per set, {each * len(sets):.0f} for {len(sets)} sets; "
+            f"learn takes {ours / (each * len(sets)):.3f} of it",
             flush=True,
         )
         if given.compare:
