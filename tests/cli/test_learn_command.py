@@ -338,9 +338,12 @@ def test_learns_from_interventions(experiments: Path, capsys: pytest.CaptureFixt
     table = dict(pl.read_csv(experiments).to_dict())
     regimes = ist.Interventions(table, {0: [], 1: ["x"]}, column="regime")
     assert ist.Solution.load(out).cpdag == ist.learn(regimes).cpdag
-    # Without targets, all rows are observations, and the direction stays open.
-    assert main(arguments) == ExitCode.DONE
-    assert "—" in capsys.readouterr().out
+    assert main(arguments) == ExitCode.ARGUMENT
+    assert "--interventions needs --targets" in capsys.readouterr().err
+    assert (
+        main(["learn", str(experiments), "--lags", "1", "--targets", "1", "x"]) == ExitCode.ARGUMENT
+    )
+    assert "--targets needs --interventions" in capsys.readouterr().err
     assert main([*arguments, "--targets", "2", "x"]) == ExitCode.SCHEMA
     assert "'regime' is never '2'" in capsys.readouterr().err
     assert main(["learn", str(experiments), "--targets", "1", "x"]) == ExitCode.ARGUMENT

@@ -146,10 +146,10 @@ def add_arrangement_options(command: argparse.ArgumentParser) -> None:
 
 def arranged(options: argparse.Namespace, file: TableFile) -> TableFile:
     """Return the table as rows of several regimes, or of time series, if options say so."""
+    for name, needed in (("targets", "interventions"), ("time", "lags"), ("by", "lags")):
+        if getattr(options, name) and getattr(options, needed) is None:
+            raise ArgumentError(f"--{name} needs --{needed}.")
     if options.interventions is None and options.lags is None:
-        for name, needed in (("targets", "interventions"), ("time", "lags"), ("by", "lags")):
-            if getattr(options, name):
-                raise ArgumentError(f"--{name} needs --{needed}.")
         return file
     if options.interventions is not None and options.lags is not None:
         raise ArgumentError("Give --interventions or --lags; there are no series of regimes.")
@@ -166,6 +166,11 @@ def arranged(options: argparse.Namespace, file: TableFile) -> TableFile:
 
     from isthmus.sources.tables.series import numpy_columns
 
+    if not options.targets:
+        raise ArgumentError(
+            "--interventions needs --targets, which say for each regime of an experiment what was "
+            "set in its rows: --targets REGIME VARIABLE. Without them, all rows are observations."
+        )
     regimes = numpy_columns(file.table)
     labels = np.unique(regimes[column]).tolist() if column in regimes else []
     named = {str(label): label for label in labels}
