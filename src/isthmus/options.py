@@ -26,7 +26,8 @@ def described(strategy: object) -> str:
         default = option.default if option.default_factory is MISSING else option.default_factory()
         if option.repr and (type(value) is not type(default) or value != default):
             shown = value.value if isinstance(value, Enum) else value
-            options.append(f"{option.name}={shown!r}")
+            text = described(shown) if is_dataclass(shown) else repr(shown)
+            options.append(f"{option.name}={text}")
     return type(strategy).__name__ + (f"({', '.join(options)})" if options else "")
 
 

@@ -104,6 +104,8 @@ def test_strategies_are_described_without_defaults(
     assert "takes discrete columns; 'x', 'y' are not. Use GaussianBIC()" in capsys.readouterr().err
     assert described(ist.BDeu(ess=10)) == "BDeu(ess=10)"
     assert described(ist.BGe(prior_mean=PriorMean.ZERO)) == "BGe(prior_mean='zero')"
+    nested = ist.BossFCI(dag_search=ist.Boss(max_parents=3))
+    assert described(nested) == "BossFCI(dag_search=Boss(max_parents=3))"
 
 
 @pytest.mark.parametrize("command", ["learn", "bootstrap", "sample"])
