@@ -53,7 +53,7 @@ def test_an_interrupt_ends_both_parties(companies: Callable[..., Companies], tex
     assert world.status("shop")["reason"] == "ended: interrupted"
     for name in ("bank", "shop"):
         verify(world.home(name) / "ledger.jsonl")
-        assert world.journal(name)[0] == {"run": 1}
+        assert world.journal(name)[0] == {"run": 1, "request": "private k2"}
 
 
 def children_of(pid: int) -> list[str]:
