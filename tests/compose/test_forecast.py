@@ -100,3 +100,20 @@ def test_what_is_refused() -> None:
         ist.forecast(ist.learn(series), series)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="steps"):
         ist.forecast(network, series, steps=0)
+
+
+@pytest.mark.parametrize("time", [[0, 1, 2, 3, 60], None])
+def test_gaps_and_several_realisations_are_refused(time: list[int] | None) -> None:
+    """The last row behind a gap has no past, and the last unit depends on how units are sorted."""
+    x = np.array([5.0, 4.0, 4.5, 3.0, 100.0])
+    network = ist.fit(
+        ist.Series({"x": np.sin(np.arange(50.0))}, lags=1), ist.DAG(["x", "x@1"], [("x@1", "x")])
+    )
+    table = {"x": x} if time is None else {"x": x, "t": np.array(time)}
+    series = (
+        ist.Series([table, {"x": x[:1]}], lags=1)
+        if time is None
+        else ist.Series(table, lags=1, time="t")
+    )
+    with pytest.raises(MismatchError, match="2 stretches"):
+        ist.forecast(network, series)

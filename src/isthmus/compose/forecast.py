@@ -36,8 +36,8 @@ def forecast(
     network
         A network that was fitted to a `Series` with the same variables and lags.
     series
-        The series to continue. Of several realisations, the last one is continued. If the series
-        are centred, values are differences from the mean of the realisation.
+        The series to continue: one realisation, without a gap in time. If it is centred, values
+        are differences from its mean.
     steps
         Number of steps.
     draws
@@ -71,6 +71,12 @@ def forecast(
         raise MismatchError(
             f"The past must be a Series, not {a_type(series)}: give Series(table, lags=...) with "
             "the lags that the network was learned with."
+        )
+    if series.realisations > 1:
+        raise MismatchError(
+            f"The series has {series.realisations} stretches: several realisations, or gaps in "
+            "time. Give a Series of the rows to continue: those of one realisation, after its "
+            "last gap."
         )
     check_count(steps, "steps", least=1, optional=False)
     check_count(draws, "draws", least=1, optional=False)
