@@ -414,7 +414,8 @@ class Nonparanormal(DrawnAnswer):
                 f"{high}"
             )
         unseen = self.scores.unseen if isinstance(self.scores, NormalMixture) else ()
-        return _joined(lines, errors, unseen, self.scores.note)
+        text = _joined(lines, errors, unseen, self.scores.note)
+        return text.replace(_ESTIMATED, _ESTIMATED.replace("the graph", "the graph and the scores"))
 
 
 AnswerT = TypeVar("AnswerT", Normal, NormalMixture)
