@@ -14,7 +14,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli import main
-from isthmus.errors import ArgumentError, MismatchError, ModelWarning, SchemaError
+from isthmus.errors import ArgumentError, DataWarning, MismatchError, ModelWarning, SchemaError
 from isthmus.models import GaussianNetwork, MeanRange, MixedNetwork, Nonparanormal, NormalMixture
 from isthmus.models.column_maps import ColumnMap, TimeMap
 
@@ -57,6 +57,9 @@ def test_scores_are_asked_and_answered_in_the_units_of_columns() -> None:
     assert "normal scores of x, y" in repr(network)
     with pytest.raises(ArgumentError, match="Give the value alone"):
         network.query("y", evidence={"x": (5.0, 1.0)})
+    with pytest.warns(DataWarning, match="x = 1000 is beyond the values"):
+        beyond = network.query("y", evidence={"x": 1000.0})
+    assert beyond.median[0] == network.query("y", evidence={"x": own["x"].at[-1]}).median[0]
 
 
 def test_scores_are_predicted_and_drawn_in_the_units_of_columns() -> None:

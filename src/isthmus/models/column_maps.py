@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, FormatError, SchemaError
+from isthmus.errors import ArgumentError, DataWarning, FormatError, SchemaError
 from isthmus.models.columns import is_absent, number_column
 from isthmus.models.questions import finite
 from isthmus.types import Floats
@@ -97,8 +98,19 @@ class ColumnMap:
                 f"{name!r} was transformed before the graph was learned, so that the error of a "
                 f"measured value is not known. Give the value alone; got {value!r}."
             )
-        made = self.apply(np.array([finite(value, f"The value of {name!r}")]))[0]
-        return made if self.scores is None else float(made)
+        number = finite(value, f"The value of {name!r}")
+        made = self.apply(np.array([number]))[0]
+        if self.scores is None:
+            return made
+        if not self.at[0] <= number <= self.at[-1]:
+            warnings.warn(
+                f"{name} = {number:g} is beyond the values that the network was learned from, "
+                f"which are between {self.at[0]:g} and {self.at[-1]:g}. The nearest of them is "
+                "used, because the normal score of others is not known.",
+                DataWarning,
+                stacklevel=2,
+            )
+        return float(made)
 
     def read(self, name: str, column: Any) -> Any:
         """Return scores or levels of a column of a table; levels stay what they are."""
