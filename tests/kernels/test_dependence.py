@@ -361,7 +361,7 @@ def test_nearly_determined_columns(weight: float) -> None:
         left = exact_determinant(correlation, [*parents, child]) / inside
         assert left > 5 * TOLERANCE
         scale = float(np.log(variance[parents]).sum())
-        return (
+        return float(
             constant[len(parents)]
             - log_variance[len(parents)] * (np.log(float(left)) + np.log(variance[child]))
             - weight * (np.log(float(inside)) + scale)

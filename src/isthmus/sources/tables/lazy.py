@@ -39,10 +39,8 @@ from isthmus.sources.tables.kinds import (
     TimeUnit,
     as_given,
     as_kind,
-    cell_type_of,
     check_choice,
     check_kinds,
-    refused_type,
 )
 from isthmus.sources.tables.lazy_features import LazyFeatures, feature_columns
 from isthmus.sources.tables.lazy_missing import (
@@ -51,6 +49,7 @@ from isthmus.sources.tables.lazy_missing import (
     incomplete_remarks,
     refuse_incomplete,
 )
+from isthmus.sources.tables.lazy_types import check_times, fills_range, readable_cells
 from isthmus.sources.tables.missing import (
     DropRows,
     Missing,
@@ -176,16 +175,7 @@ class Lazy(Source):
             return {}
         types = self._frame.collect_schema()
         dtypes = {n: types[self._columns[n]] for n in units}
-        for n, unit in units.items():
-            decide(n, Profile(cell_type_of(n, dtypes[n]), str(dtypes[n]), 0, 0), unit)
-            is_duration = str(dtypes[n]).startswith("Duration")
-            if is_duration and not self._engine.durations:
-                raise SchemaError(
-                    f"Column {n!r} has durations, which {self._engine.site} does not convert to "
-                    f"{unit}. Convert it to a number in the engine, and leave it out of kinds."
-                )
-            if not is_duration and not str(dtypes[n]).startswith("Date"):
-                raise refused_type(n, str(dtypes[n]), time_of_day=True)
+        check_times(units, dtypes, self._engine)
         scales = {self._columns[n]: unit.seconds for n, unit in units.items()}
         self._engine = self._engine.with_times(scales)
         self._frame = as_narwhals(self._engine.table)
@@ -202,13 +192,7 @@ class Lazy(Source):
                 f"The table lacks the columns {lacking} of the schema. "
                 f"It has: {list(self._columns)[:20]}."
             )
-        cells = {n: cell_type_of(n, types[self._columns[n]]) for n in names}
-        for name, own in cells.items():
-            dtype = str(types[self._columns[name]])
-            if own is CellType.EMPTY:
-                raise refused_type(name, dtype, temporal=False)
-            if own is CellType.TEMPORAL:
-                raise refused_type(name, dtype, temporal=True)
+        cells = readable_cells({n: types[self._columns[n]] for n in names})
         return cells | dict.fromkeys(self._times, CellType.TEMPORAL)
 
     def schema(self) -> Schema:
@@ -302,12 +286,12 @@ class Lazy(Source):
         If all integers of the range occur in the first rows, they are the levels. So one query for
         the ranges of all columns replaces a pass over the rows for each of them.
         """
-        heads = {n: self._profiles[n] for n in names if _fills_range(self._profiles[n])}
+        heads = {n: self._profiles[n] for n in names if fills_range(self._profiles[n])}
         if not heads:
             return names
         for n, seen in self._profile({n: self._cells[n] for n in heads}, (), None).items():
             profile = replace(seen, distinct=heads[n].distinct)
-            if profile.values == profile.rows and _fills_range(profile):
+            if profile.values == profile.rows and fills_range(profile):
                 if n not in self._kinds:
                     readings[n] = self._decide(n, profile)
                 if readings[n].read_as is ReadAs.DISCRETE:
@@ -567,9 +551,3 @@ class Lazy(Source):
 def _most_rows(names: Sequence[str]) -> int:
     """How many distinct rows of these columns are fetched at most."""
     return MOST // (len(names) + 1)
-
-
-def _fills_range(profile: Profile) -> bool:
-    """Whether a column has all integers between its smallest and its largest value."""
-    is_integer = profile.cells is CellType.INTEGER and profile.distinct > 0
-    return is_integer and profile.distinct == profile.high - profile.low + 1
