@@ -52,6 +52,7 @@ def test_scores_are_asked_and_answered_in_the_units_of_columns() -> None:
         with pytest.raises(MismatchError, match="Use median"):
             getattr(answer, name)
     assert "at least 86.97" in str(answer)  # the last knot
+    assert "with the graph and the scores taken as given" in str(answer)
     assert ist.to_frame(answer, like={})["median"][0] == answer.median[0]
     assert network.most_probable({"x": 5.0})["y"] == pytest.approx(answer.median[0])
     assert "normal scores of x, y" in repr(network)

@@ -29,7 +29,7 @@ _FROM_PRIOR = (
 )
 _SIMULATED = "More simulations reduce the simulation error."
 _UNKNOWN = "The sampling error of the fitted parameters is not included."
-_ESTIMATED = "The sampling error is that of the parameters, with the graph taken as given."
+_ESTIMATED = "The sampling error is that of the parameters, with {} taken as given."
 
 
 @final
@@ -414,8 +414,7 @@ class Nonparanormal(DrawnAnswer):
                 f"{high}"
             )
         unseen = self.scores.unseen if isinstance(self.scores, NormalMixture) else ()
-        text = _joined(lines, errors, unseen, self.scores.note)
-        return text.replace(_ESTIMATED, _ESTIMATED.replace("the graph", "the graph and the scores"))
+        return _joined(lines, errors, unseen, self.scores.note, given="the graph and the scores")
 
 
 AnswerT = TypeVar("AnswerT", Normal, NormalMixture)
@@ -460,8 +459,9 @@ def _joined(
     errors: tuple[Floats | None, Floats | None],
     unseen: tuple[str, ...],
     note: str,
+    given: str = "the graph",
 ) -> str:
     simulated, estimated = (error is not None for error in errors)
-    about = [_SIMULATED] * simulated + [_ESTIMATED] * estimated
+    about = [_SIMULATED] * simulated + [_ESTIMATED.format(given)] * estimated
     about += [_UNKNOWN] * (simulated and not estimated)
     return "\n".join([*lines, *about, *map(_FROM_PRIOR.format, unseen), *[note] * bool(note)])
