@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,11 +14,11 @@ from isthmus.graphs.lags import Lag
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork
 from isthmus.models.column_maps import read_column, table_values
 from isthmus.models.columns import encode_column, label_array, number_column
+from isthmus.models.conditionals import Conditional, ConditionalGaussian, ProbabilityTable
 from isthmus.plurals import a_type
 from isthmus.sources import Series
 
 Dynamic: TypeAlias = GaussianNetwork | DiscreteNetwork | MixedNetwork
-Columns: TypeAlias = dict[str, NDArray[Any]]
 
 
 def forecast(
@@ -90,12 +89,13 @@ def forecast(
     rng = np.random.default_rng(check_seed(seed))
     past = _last_rows(series, lags, draws)
     present = [name for name in network.dag.topological_order() if lags[name].steps == 0]
+    conditionals = {name: _conditional(network, name) for name in present}
     drawn: dict[str, list[NDArray[Any]]] = {n: [] for n in network.dag.nodes if n in present}
     for _ in range(steps):
         columns = {n: past[lag] for n, lag in lags.items() if lag.steps and n in network.dag.nodes}
         columns = {n: _as_network(network, n, values) for n, values in columns.items()}
         for name in present:
-            columns[name] = _draw(network, name, columns, draws, rng)
+            columns[name] = conditionals[name].draw(columns, draws, rng)
         now = {name: _as_table(network, name, columns[name]) for name in present}
         for name, values in now.items():
             drawn[name].append(values)
@@ -134,22 +134,19 @@ def _as_table(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]
     return shown
 
 
-def _draw(
-    network: Dynamic, name: str, columns: Columns, n: int, rng: np.random.Generator
-) -> NDArray[Any]:
-    """Draw a variable given its parents."""
+def _conditional(network: Dynamic, name: str) -> Conditional:
+    """Return the distribution of a variable given its parents."""
     if isinstance(network, MixedNetwork):
-        return network.conditionals[name].draw(columns, n, rng)
-    parents = network.dag.parents(name)
-    if isinstance(network, GaussianNetwork):
-        noise = rng.normal(network.intercepts[name], sqrt(network.variances[name]), n)
-        for parent, weight in network.coefficients[name].items():
-            noise += weight * columns[parent]
-        return noise
-    table = network.tables[name][tuple(columns[p].astype(np.intp) for p in parents)]
-    cumulative = np.cumsum(np.broadcast_to(table, (n, table.shape[-1])), axis=1)
-    # A last entry of exactly one: a level of probability zero is never drawn.
-    codes: NDArray[np.intp] = np.sum(
-        rng.random((n, 1)) >= (cumulative / cumulative[:, -1:])[:, :-1], axis=1
+        return network.conditionals[name]
+    if isinstance(network, DiscreteNetwork):
+        return ProbabilityTable(
+            network.levels[name], network.dag.parents(name), network.tables[name]
+        )
+    slopes = network.coefficients[name]
+    return ConditionalGaussian(
+        (),
+        tuple(slopes),
+        np.array(network.intercepts[name]),
+        np.array(list(slopes.values())),
+        np.array(network.variances[name]),
     )
-    return codes
