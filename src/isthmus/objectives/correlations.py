@@ -129,22 +129,24 @@ class Correlations(ABC):
         variables
             Only pairs with one of these variables are looked at; by default all.
         """
-        everything = np.arange(len(self))
-        step = self.block()
+        step, size = self.block(), len(self)
+        blocks = []
+        for b in range(0, size, step):
+            blocks.append(self.residuals(graph, np.arange(b, min(b + step, size))))
+            yield
         kept = Pairs.none()
-        for a in range(0, len(self) if variables is None else len(variables), step):
-            rows = (everything if variables is None else variables)[a : a + step]
-            left = self.residuals(graph, rows)
+        wanted = np.arange(size) if variables is None else variables
+        for a in range(0, len(wanted), step):
+            rows = wanted[a : a + step]
+            left = blocks[a // step] if variables is None else self.residuals(graph, rows)
             found = [kept]
-            for b in range(a if variables is None else 0, len(self), step):
-                columns = everything[b : b + step]
-                same = variables is None and a == b
-                right = left if same else self.residuals(graph, columns)
-                products = np.abs(self.products(left, right))
+            for b in range(a if variables is None else 0, size, step):
+                products = self.products(left, blocks[b // step])
+                np.abs(products, out=products)
                 strong = _strong(products, least, most)
                 i, j = np.divmod(strong, products.shape[1])
                 values = products.ravel()[strong].astype(np.float64)
-                found.append(Pairs(rows[i], columns[j], values))
+                found.append(Pairs(rows[i], b + j, values))
                 yield
             kept = Pairs.strongest(found, most)
         return kept
