@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.joint.transport.flapping_proxy import FlappingProxy
 from tests.processes.hospitals import NAMES, Hospitals, require_pooled, run
@@ -47,7 +48,9 @@ def listening(pid: int) -> set[tuple[str, int]]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) -> None:
     """Only the coordinator listens, on loopback and one port; every site gets the result."""
-    world = hospitals(60, 80, 2)
+    noise = np.random.default_rng(3).uniform(-2.0, 2.0, size=(202, 3))
+    tables = np.split(np.cumsum(noise, axis=1), [80, 200])  # a → b → c
+    world = hospitals(tables=tables, draft=["--search", "LiNGAM"])
     first, *others = world.names
     world.start(first)
     out = world.folder / "network.csv"
@@ -87,6 +90,14 @@ def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) ->
     assert ist.PAGSolution.load(causes).pag == pooled.pag
     content = json.loads(read_result(result_path(world.home("s0"), world.study), world.study))
     assert content["edges"] == [list(edge) for edge in pooled.pag.edges]
+    directions = world.folder / "directions.isthmus"  # from a second sum, of squares and products
+    assert world.coordinate(*TIMES, "--search", "LiNGAM", "-o", str(directions)).wait(300) == 0
+    solution = ist.Solution.load(directions)
+    expected = ist.learn(Frame(world.pooled(), names=NAMES), search=ist.LiNGAM())
+    assert solution.identified == expected.identified != ()
+    assert solution.cpdag == expected.cpdag
+    assert solution.score == pytest.approx(expected.score)
+    assert "sums and products of 9 basis functions of 3 variables" in world.log("coordinator")
 
 
 def test_kills_and_a_flapping_network(hospitals: Callable[..., Hospitals]) -> None:

@@ -274,6 +274,13 @@ def test_products_of_columns_are_those_of_rows_wherever_they_are() -> None:
         np.testing.assert_allclose(scatter, np.cov(columns, ddof=0), rtol=1e-6, atol=1e-12)
 
 
+def test_bounds_do_not_tell_which_of_many_products_matter() -> None:
+    bounds = {f"x{i}": (0.0, 1.0) for i in range(101)}
+    assert len(ist.Expansion.within(ist.Chebyshev(), bounds).names) == 101
+    with pytest.raises(DataError, match="at most 100; there are 101"):
+        ist.Expansion.within(ist.Products(), bounds)
+
+
 def test_of_many_variables_the_pairs_with_the_largest_partial_correlations_are_multiplied() -> None:
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(400, 120))

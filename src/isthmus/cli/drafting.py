@@ -11,7 +11,7 @@ from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.parsing import host_and_port
-from isthmus.cli.strategies import missing_from
+from isthmus.cli.strategies import missing_from, score_from, search_from
 from isthmus.errors import FormatError, MismatchError
 
 if TYPE_CHECKING:
@@ -29,22 +29,33 @@ DEMAND_ROUNDS = 50
 
 
 class DraftedRequests(NamedTuple):
-    """Names of the requests, the tables that may be counted, and the number of rounds."""
+    """Names of the requests, the number of rounds, and the tables and functions they may be of."""
 
     names: list[str]
-    plan: Any
     rounds: int
+    plan: Any = None
+    features: Any = None
 
 
-def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequests:
+def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequests:
     """Return what a study about these variables needs, given the options of `draft`."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
-    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
+    from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
     from isthmus.joint.federation.requests.tables import AskTables, needs_demand
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
-    from isthmus.statistics import CountPlan, Kind
+    from isthmus.statistics import CountPlan, Expansion, Kind
 
+    schema = variables.schema
     discrete = schema.of_kind(Kind.DISCRETE)
+    basis = basis_needed(options, schema)
+    if basis is not None:
+        if options.method == ADMM or options.missing is not None or discrete:
+            raise FormatError(
+                f"{basis!r} is for secure sums of complete rows of continuous variables. Leave out "
+                "--score and --search, or the options and variables that do not fit."
+            )
+        names, rounds = [AskMoments.name, AskFeatures.name], options.rounds or ROUNDS
+        return DraftedRequests(names, rounds, features=Expansion.within(basis, variables.bounds))
     if options.missing is not None:
         if options.method == ADMM or discrete:
             raise FormatError(
@@ -52,19 +63,31 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
                 "site drop the rows that lack a value."
             )
         require_estimation(options.missing)
-        return DraftedRequests([AskExpectation.name], None, options.rounds or STEP_ROUNDS)
+        return DraftedRequests([AskExpectation.name], options.rounds or STEP_ROUNDS)
     if options.method == ADMM:
         step = AskNetworks if options.networks else AskConsensus
-        return DraftedRequests([step.name], None, options.rounds or ADMM_ROUNDS)
+        return DraftedRequests([step.name], options.rounds or ADMM_ROUNDS)
     if options.networks:
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
     rounds = options.rounds or (ROUNDS if options.exact else NOISY_ROUNDS)
     if len(discrete) == len(schema):
         plan = CountPlan.up_to(options.parents + 1)
         if options.exact and needs_demand(schema, plan):
-            return DraftedRequests([AskTables.name], plan, options.rounds or DEMAND_ROUNDS)
-        return DraftedRequests([AskCounts.name], plan, rounds)
-    return DraftedRequests([AskMoments.name], None, rounds)
+            return DraftedRequests([AskTables.name], options.rounds or DEMAND_ROUNDS, plan)
+        return DraftedRequests([AskCounts.name], rounds, plan)
+    return DraftedRequests([AskMoments.name], rounds)
+
+
+def basis_needed(options: argparse.Namespace, schema: Any) -> Any:
+    """Return the basis functions that the named score or search needs; None for most of them."""
+    from isthmus.compose.defaults import choose_score
+    from isthmus.compose.prepare import require_capability
+
+    score, search = options.score, options.search
+    if search is not None:
+        score = choose_score(schema, search, search.accepts)[0] if score is None else score
+        require_capability(score, score.gives, search.accepts, search)
+    return None if score is None else score.basis
 
 
 def estimation_of(study: Any, given: Any) -> Any:
@@ -139,6 +162,14 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ADMM: one small neural network per variable instead of linear models",
     )
+    for name, convert in (("score", score_from), ("search", search_from)):
+        draft.add_argument(
+            f"--{name}",
+            type=convert,
+            help=f"{name} of the run, if it needs basis functions, such as "
+            f"{'NonlinearLikelihoodRatio' if name == 'score' else 'LiNGAM'}: the study then allows "
+            "their sums, and fixes the functions by the bounds of the variables",
+        )
     draft.add_argument(
         "--lags",
         type=int,
@@ -220,7 +251,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
     if options.lags:
         variables = lagged_variables(variables, options.lags)
     schema = variables.schema
-    drafted = drafted_requests(options, schema)
+    drafted = drafted_requests(options, variables)
     author = load_identity(_author(options))
     cards = [Card.read(path) for path in options.card]
     authority = (options.home / "ca.crt").read_bytes()
@@ -236,8 +267,9 @@ def draft(options: argparse.Namespace) -> ExitCode:
         protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, authority)),
         requests=drafted.names,
         plan=drafted.plan,
+        features=drafted.features,
         rounds=drafted.rounds,
-        privacy=_privacy(options),
+        privacy=_privacy(options, drafted),
     )
     require_possible(study)
     if options.method == ADMM:
@@ -269,7 +301,7 @@ def _certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]
     }
 
 
-def _privacy(options: argparse.Namespace) -> Any:
+def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
     """Return the section on differential privacy, unless the study is to be exact."""
     from isthmus.joint.noise.section import DifferentialPrivacy
 
@@ -280,6 +312,8 @@ def _privacy(options: argparse.Namespace) -> Any:
             raise FormatError(f"{option} has no effect with --exact. Leave out one of them.")
         return None
     without = "ADMM" if options.method == ADMM else "--missing" if options.missing else ""
+    if drafted.features is not None:
+        without = f"the basis functions {drafted.features.basis!r}"
     if without:
         raise FormatError(
             f"There is no noise for {without}. Pass --exact to draft a study whose numbers have "

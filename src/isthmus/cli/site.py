@@ -187,7 +187,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
-    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
+    from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
     from isthmus.joint.federation.requests.tables import AskTables, in_pieces
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.joint.noise.counts import planned_pairs
@@ -201,6 +201,8 @@ def planned(study: Any) -> list[Any]:
         requests.append(AskExpectation(names, 0))
     if AskMoments.name in study.requests:
         requests.append(AskMoments(names, None if study.privacy is None else SURVEY))
+    if AskFeatures.name in study.requests and study.features is not None:
+        requests.append(AskFeatures(study.features))
     for step in (AskConsensus, AskNetworks):
         if step.name in study.requests:
             requests += [step(names, 0), step(names, 1)]

@@ -68,9 +68,15 @@ class Expansion:
 
         Bounds are public. Nothing about the data is needed for such an expansion, so that a study
         can fix it before any sum is known. A basis without a window is scaled by a sixth of the
-        width.
+        width. Of a basis with products, there can be at most 100 variables: bounds do not tell
+        which pairs matter.
         """
         names = tuple(bounds)
+        if basis.pairs and math.comb(len(names), 2) > _MOST_PRODUCTS:
+            raise DataError(
+                f"{basis!r} multiplies all pairs of variables, so it is for at most 100; there are "
+                f"{len(names)}. Choose fewer variables."
+            )
         half = basis.window[1] if math.isfinite(basis.window[1]) else 3.0
         return cls(
             basis,

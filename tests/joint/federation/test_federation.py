@@ -157,6 +157,14 @@ def test_a_table_too_large_says_how_to_go_on() -> None:
     assert found.cpdag == ist.learn(wide, score=ist.BIC(), search=ist.HillClimb()).cpdag
 
 
+def test_basis_functions_that_the_study_does_not_allow_are_not_asked_for() -> None:
+    data = {name: np.random.default_rng(i).uniform(size=300) for i, name in enumerate("ab")}
+    federation = Federation.simulate(split(data, 3), requests=["moments"])
+    with pytest.raises(MismatchError, match=r"Products.*study allows none.*draft --exact"):
+        ist.learn(federation, search=ist.LiNGAM())
+    assert federation.sums == 0
+
+
 def test_basis_functions() -> None:
     rng = np.random.default_rng(4)
     a = rng.normal(size=1500)

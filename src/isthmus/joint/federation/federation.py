@@ -14,6 +14,7 @@ from isthmus.joint.agreement.protocol_catalogue import request_names
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.common_schema import common_reading
+from isthmus.joint.federation.features import FederatedFeatures
 from isthmus.joint.federation.incomplete import IncompleteFederation
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import AskExpectation
@@ -319,27 +320,29 @@ class Federation(Source):
     def expansion_of(self, basis: Basis) -> Expansion:
         """Return the centres and scales that the study fixes for a basis.
 
-        If the study fixes none, they are those of the pooled moments. Sites refuse these unless
-        their policies allow them.
+        If the study fixes no basis, they are those of the pooled moments, which only simulated
+        sites accept.
+
+        Raises
+        ------
+        MismatchError
+            The study allows no basis functions, or fixes others.
         """
+        self._require_basis(basis)
         agreed = self._study.features
-        if agreed is not None and agreed.basis == basis:
-            return agreed
-        return super().expansion_of(basis)
+        return super().expansion_of(basis) if agreed is None else agreed
 
     def with_features(self, expansion: Expansion) -> Source:
         """Return the variables with basis functions, which the sites compute.
 
         Raises
         ------
+        MismatchError
+            The study allows no basis functions, or fixes others.
         DataError
             There are too few rows for this number of columns: the sums would reveal single rows.
         """
-        if self._study.privacy is not None:
-            raise MismatchError(
-                "The study has differential privacy, for which there are moments and counts only. "
-                "Use a score without basis functions."
-            )
+        self._require_basis(expansion.basis)
         columns = expansion.widen(self.schema()).width
         needed, n = expansion.basis.rows_per_column * columns, self.moments(expansion.names).n
         if n < needed:
@@ -349,6 +352,22 @@ class Federation(Source):
                 "Use a basis with fewer functions, or fewer variables."
             )
         return FederatedFeatures(self, expansion)
+
+    def _require_basis(self, basis: Basis) -> None:
+        """Raise `MismatchError` unless the study allows these basis functions."""
+        agreed = self._study.features
+        if self._study.privacy is not None:
+            raise MismatchError(
+                "The study has differential privacy, for which there are moments and counts only. "
+                "Use a score without basis functions."
+            )
+        if AskFeatures.name not in self._study.requests or (agreed and agreed.basis != basis):
+            fixed = "allows none" if agreed is None else f"fixes {agreed.basis!r}"
+            raise MismatchError(
+                f"The basis functions {basis!r} are needed, and the study {fixed}. Draft a study "
+                "that names the search or the score, such as 'isthmus coordinator draft --exact "
+                "--search LiNGAM'."
+            )
 
     def ask(self, request: SumRequest[T]) -> T:
         """Send a request to all sites and return the sum of their answers."""
@@ -475,42 +494,3 @@ def _not_offered(missing: Missing) -> MismatchError:
         "variables; or let each site drop its incomplete rows, or make missing a level, before it "
         "takes part: Frame(table, missing=DropRows())."
     )
-
-
-@final
-class FederatedFeatures(Source):
-    """A federation with basis functions of its variables, which the sites compute."""
-
-    def __init__(self, federation: Federation, expansion: Expansion) -> None:
-        self._federation = federation
-        self._expansion = expansion
-        self._moments: Moments | None = None
-
-    def schema(self) -> Schema:
-        return self._expansion.widen(self._federation.schema())
-
-    def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Compute moments of these variables with their basis functions, by default of all."""
-        if self._moments is None:
-            self._moments = self._federation.ask(AskFeatures(self._expansion))
-        return self._moments if names is None else self._moments.select(names)
-
-    def counts(self, plan: CountPlan) -> Counts:
-        countable(self.schema(), plan)
-        raise MismatchError(
-            "Basis functions are continuous and cannot be counted. Use a score that needs moments."
-        )
-
-    def rows(self) -> NDArray[np.float64]:
-        return self._federation.rows()
-
-    def with_features(self, expansion: Expansion) -> Source:
-        expansion.widen(self.schema())
-        return self
-
-    def disclosure(self) -> Disclosure:
-        """Return what was released for the standardisation and for the features."""
-        return self._federation.disclosure()
-
-    def __repr__(self) -> str:
-        return f"{self._federation!r} with {self._expansion.basis!r}"

@@ -280,7 +280,7 @@ class AskFeatures(_MomentsRequest):
         return {"features": self.expansion.to_dict()}
 
     def __str__(self) -> str:
-        functions = len(self.variables) * self.expansion.basis.size
+        functions = sum(own.size for own in self.expansion.features.values())
         return (
             f"sums and products of {functions} basis functions of {len(self.variables)} variables"
         )
