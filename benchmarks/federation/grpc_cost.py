@@ -39,7 +39,12 @@ from isthmus.joint import (
     Transport,
 )
 from isthmus.joint.secure_sum.envelopes import LARGEST, size_of
-from isthmus.joint.transport.certificates import Authority, node_certificate, node_key, node_key_pem
+from isthmus.joint.transport.certificates import (
+    node_certificate,
+    node_key,
+    node_key_pem,
+    own_certificate,
+)
 from isthmus.joint.transport.grpc.credentials import (
     CoordinatorCredentials,
     SiteCredentials,
@@ -75,14 +80,13 @@ class Certified:
     """Certificates of a coordinator and of sites."""
 
     def __init__(self, names: list[str]) -> None:
-        authority = Authority("benchmark")
+        certificate, key = own_certificate("benchmark", ["localhost", "127.0.0.1"])
         self.sites: dict[str, SiteCredentials] = {}
         for name in names:
             private, _ = node_key()
             self.sites[name] = SiteCredentials(
-                node_certificate(name, private), node_key_pem(private), authority.text
+                node_certificate(name, private), node_key_pem(private), certificate
             )
-        certificate, key = authority.server(["localhost", "127.0.0.1"])
         pinned = {n: c.certificate for n, c in self.sites.items()}
         self.coordinator = CoordinatorCredentials(certificate, key, pinned)
 

@@ -32,8 +32,9 @@ from isthmus.joint import (
 )
 from isthmus.joint.cohorts.cohort import Cohort
 from isthmus.joint.federation.site_service import SiteService
+from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.base import Timeouts
-from isthmus.joint.transport.certificates import Authority, node_key, write_private
+from isthmus.joint.transport.certificates import node_key, own_certificate
 from isthmus.joint.transport.child_process import free_port
 from isthmus.statistics import Schema
 from isthmus_flower.flower_transport import FlowerTransport
@@ -139,10 +140,9 @@ class Parties:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        authority = Authority("benchmark")
-        certificate, key = authority.server(["127.0.0.1", "localhost"])
-        self.files = folder / "ca.crt", folder / "server.crt", folder / "server.pem"
-        for path, data in zip(self.files, (authority.text, certificate, key), strict=True):
+        self.files = folder / "server.crt", folder / "server.pem"
+        own = own_certificate("benchmark", ["127.0.0.1", "localhost"])
+        for path, data in zip(self.files, own, strict=True):
             path.write_bytes(data)
         self.nodes: dict[str, str] = {}
         for k in range(SITES):

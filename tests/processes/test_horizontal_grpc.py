@@ -23,6 +23,7 @@ from isthmus.cli import ExitCode
 from isthmus.errors import StudyError
 from isthmus.joint import Study, verify
 from isthmus.joint.federation.received_results import read_result, result_path
+from isthmus.joint.transport.certificates import own_certificate
 from isthmus.sources import Frame
 
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
@@ -133,9 +134,7 @@ def test_strangers_and_changed_pins(hospitals: Callable[..., Hospitals]) -> None
     assert "not the one that the study names" in world.log("s1")
     assert world.coordinate().wait(60) == ExitCode.STUDY
     card.write_text(text)
-    (world.study_folder / "ca.crt").write_bytes(
-        (world.folder / "board" / "server.crt").read_bytes()
-    )
+    (world.study_folder / "coordinator.crt").write_bytes(own_certificate("false", ["localhost"])[0])
     assert world.start("s2").wait(60) == ExitCode.STUDY
 
 

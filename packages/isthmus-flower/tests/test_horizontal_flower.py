@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from tests.processes.hospitals import LONG, Hospitals, require_pooled
 from isthmus.errors import FederationError
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport.certificates import Authority, node_key
+from isthmus.joint.transport.certificates import node_key, own_certificate
 from isthmus.joint.transport.child_process import free_port
 from isthmus_flower.programs import flower_environment, flower_program
 from isthmus_flower.superlink import FlowerSuperLink
@@ -31,11 +30,13 @@ TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 
 
 @contextmanager
-def stranger(world: Hospitals, name: str, key: Path, authority: Path) -> Iterator[FlowerSuperNode]:
+def stranger(
+    world: Hospitals, name: str, key: Path, certificate: Path
+) -> Iterator[FlowerSuperNode]:
     """A node that should not get in."""
     state = world.folder / name
     state.mkdir()
-    node = FlowerSuperNode(state, state / "socket", f"127.0.0.1:{world.port}", authority, key)
+    node = FlowerSuperNode(state, state / "socket", f"127.0.0.1:{world.port}", certificate, key)
     try:
         yield node
     finally:
@@ -89,7 +90,7 @@ def control(world: Hospitals, *arguments: str | Path) -> dict[str, Any]:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(
         f'[superlink.x]\naddress = "127.0.0.1:{world.port}"\n'
-        f'root-certificates = "{world.study_folder / "ca.crt"}"\n'
+        f'root-certificates = "{world.study_folder / "coordinator.crt"}"\n'
     )
     done = subprocess.run(
         [flower_program("flwr"), *map(str, arguments), "x", "--format", "json"],
@@ -122,13 +123,13 @@ def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals])
     world = hospitals(60, 80, 2)
     unknown, other = world.folder / "unknown.pem", world.folder / "other.crt"
     write_private(unknown, node_key()[0])
-    other.write_bytes(Authority("another").text)
-    authority = world.study_folder / "ca.crt"
+    other.write_bytes(own_certificate("another")[0])
+    certificate = world.study_folder / "coordinator.crt"
     for name in world.names:
         world.start(name, *FLOWER)
     running = world.coordinate(*FLOWER, *TIMES, "-o", str(world.folder / "network.csv"))
     with (
-        stranger(world, "stranger", unknown, authority) as first,
+        stranger(world, "stranger", unknown, certificate) as first,
         stranger(world, "misled", world.home("s0") / "node.pem", other) as second,
     ):
         tried, mark = False, world.folder / "mark"
@@ -160,7 +161,7 @@ def test_a_site_does_not_run_the_code_of_its_coordinator(
     """A coordinator that uses Flower as it is sends an app. Its own half runs, the site's not."""
     world = hospitals(60, 80, 70)
     board, mark = world.folder / "board", world.folder / "mark"
-    files = board / "ca.crt", board / "server.crt", board / "server.pem"
+    files = board / "server.crt", board / "server.pem"
     nodes = {n: c.node for n, c in Folder(world.study_folder).cards().items()}
     link = FlowerSuperLink(board / "link", "127.0.0.1", world.port, files, nodes)
     monkeypatch.setattr(link, "_run", lambda: None)
@@ -185,7 +186,7 @@ def test_a_site_does_not_run_the_code_of_its_coordinator(
 def test_a_stranger_registers_a_node_and_removes_a_member(
     hospitals: Callable[..., Hospitals],
 ) -> None:
-    """It can, with nothing but ca.crt. It gets no message, and the member comes back."""
+    """It can, with nothing but coordinator.crt. It gets no message, and the member comes back."""
     world = hospitals(60, 80, 2)
     private, public = node_key()
     unknown = world.folder / "unknown.pem"
@@ -199,7 +200,7 @@ def test_a_stranger_registers_a_node_and_removes_a_member(
     own = json.loads(next((world.folder / "board").glob("study-*/nodes.json")).read_text())
     control(world, "supernode", "register", world.folder / "unknown.pub")
     control(world, "supernode", "unregister", own["s1"]["node"])
-    with stranger(world, "stranger", unknown, world.study_folder / "ca.crt") as first:
+    with stranger(world, "stranger", unknown, world.study_folder / "coordinator.crt") as first:
         first.ensure_running()
         world.start("s2", *FLOWER)
         assert running.wait(900) == 0, world.log("coordinator")
@@ -210,11 +211,8 @@ def test_a_stranger_registers_a_node_and_removes_a_member(
 
 
 def test_an_expired_certificate_is_refused(folder: Path) -> None:
-    authority = Authority("test")
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    certificate, key = authority.server(["127.0.0.1"], until=yesterday)
-    files = folder / "ca.crt", folder / "server.crt", folder / "server.pem"
-    for path, data in zip(files, (authority.text, certificate, key), strict=True):
+    files = folder / "server.crt", folder / "server.pem"
+    for path, data in zip(files, own_certificate("test", ["127.0.0.1"], days=-1), strict=True):
         path.write_bytes(data)
     nodes = {"s0": node_key()[1].decode()}
     link = FlowerSuperLink(folder / "state", "127.0.0.1", free_port(), files, nodes)

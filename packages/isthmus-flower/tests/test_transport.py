@@ -16,7 +16,7 @@ import pytest
 
 from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.base import PING, SiteState, Timeouts
-from isthmus.joint.transport.certificates import Authority, node_key
+from isthmus.joint.transport.certificates import node_key, own_certificate
 from isthmus.joint.transport.child_process import free_port
 from isthmus_flower.flower_transport import FlowerTransport
 from isthmus_flower.sockets import Service
@@ -35,10 +35,8 @@ class World:
     """A SuperLink, a SuperNode, and a service that reverses messages."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        authority, port = Authority("test"), free_port()
-        files = folder / "ca.crt", folder / "server.crt", folder / "server.pem"
-        texts = (authority.text, *authority.server(["127.0.0.1"]))
-        for path, data in zip(files, texts, strict=True):
+        port, files = free_port(), (folder / "server.crt", folder / "server.pem")
+        for path, data in zip(files, own_certificate("test", ["127.0.0.1"]), strict=True):
             path.write_bytes(data)
         private, public = node_key()
         self.home = folder / "a"

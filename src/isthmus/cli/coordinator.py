@@ -32,7 +32,7 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "coordinator")
-    new = action("new", "create keys and certificates", _new, study=False)
+    new = action("new", "create keys and a certificate", _new, study=False)
     new.add_argument(
         "--host",
         type=host_name,
@@ -79,20 +79,18 @@ def add(command: argparse.ArgumentParser) -> None:
 def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.identity import Identity, key_text
     from isthmus.joint.records.private_files import write_private
-    from isthmus.joint.transport.certificates import Authority
+    from isthmus.joint.transport.certificates import own_certificate
 
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     identity = Identity.generate()
     identity.save(home / "identity.pem")
-    authority = Authority("isthmus coordinator")
     hosts = dict.fromkeys([*options.host, "localhost", "127.0.0.1"])
-    certificate, key = authority.server(list(hosts))
-    (home / "ca.crt").write_bytes(authority.text)
+    certificate, key = own_certificate("isthmus coordinator", list(hosts))
     (home / "server.crt").write_bytes(certificate)
     write_private(home / "server.pem", key)
     (home / "host").write_text(options.host[0], encoding="utf-8")
-    say(f"Created keys and certificates in {home}. The private keys never leave this folder.")
+    say(f"Created keys and a certificate in {home}. The private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
     return ExitCode.DONE
 

@@ -254,7 +254,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
     drafted = drafted_requests(options, variables)
     author = load_identity(_author(options))
     cards = [Card.read(path) for path in options.card]
-    authority = (options.home / "ca.crt").read_bytes()
+    certificate = (options.home / "server.crt").read_bytes()
     study = Study.draft(
         options.title,
         purpose=options.purpose,
@@ -264,7 +264,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
         schema=schema,
         bounds=variables.bounds,
         resolutions=variables.resolutions,
-        protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, authority)),
+        protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, certificate)),
         requests=drafted.names,
         plan=drafted.plan,
         features=drafted.features,
@@ -278,14 +278,14 @@ def draft(options: argparse.Namespace) -> ExitCode:
     folder = Folder(options.study)
     address = options.address or f"{host}:{PORT}"
     folder.write(study, cards)
-    folder.write_coordinator(authority, address)
+    folder.write_coordinator(certificate, address)
     folder.sign(study.sign(author))
     say(described(study))
     say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
     return ExitCode.DONE
 
 
-def _certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]:
+def _certificates(cards: Mapping[str, Card], coordinator: bytes) -> dict[str, Any]:
     """Return the certificates that a study pins, as options of its protocol."""
     from isthmus.joint.transport.certificates import fingerprint
 
@@ -297,7 +297,7 @@ def _certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]
         )
     return {
         "certificates": tuple(fingerprint(card.certificate) for card in cards.values()),
-        "coordinator_certificate": fingerprint(authority),
+        "coordinator_certificate": fingerprint(coordinator),
     }
 
 

@@ -20,11 +20,11 @@ from tests.joint.transport.flapping_proxy import FlappingProxy
 from isthmus.errors import AbortedError, FederationError, StudyError
 from isthmus.joint.transport.base import SiteState, Timeouts
 from isthmus.joint.transport.certificates import (
-    Authority,
     fingerprint,
     node_certificate,
     node_key,
     node_key_pem,
+    own_certificate,
 )
 from isthmus.joint.transport.grpc.credentials import (
     CIPHER_SUITES_OF_TLS_1_2,
@@ -59,12 +59,11 @@ class World:
     """A coordinator that listens, and the credentials of its sites."""
 
     def __init__(self, names: tuple[str, ...] = ("a", "b"), timeouts: Timeouts = TIMES) -> None:
-        self.authority = Authority("test")
+        self.certificate, key = own_certificate("test", ["localhost", "127.0.0.1"])
         self.sites = {name: self.credentials(name) for name in names}
         self.states: list[tuple[str, SiteState]] = []
-        certificate, key = self.authority.server(["localhost", "127.0.0.1"])
         pinned = {name: c.certificate for name, c in self.sites.items()}
-        self.own = CoordinatorCredentials(certificate, key, pinned)
+        self.own = CoordinatorCredentials(self.certificate, key, pinned)
         self.transport = GrpcTransport(
             "127.0.0.1",
             0,
@@ -78,10 +77,10 @@ class World:
         self._stack = ExitStack()
         self._stack.enter_context(self.transport)
 
-    def credentials(self, name: str, authority: Authority | None = None) -> SiteCredentials:
+    def credentials(self, name: str, coordinator: bytes | None = None) -> SiteCredentials:
         private, _ = node_key()
-        text = (authority or self.authority).text
-        return SiteCredentials(node_certificate(name, private), node_key_pem(private), text)
+        own = node_certificate(name, private), node_key_pem(private)
+        return SiteCredentials(*own, coordinator or self.certificate)
 
     def join(
         self,
@@ -136,9 +135,9 @@ def test_messages_of_all_sizes(world: World) -> None:
 
 
 def test_certificates_that_the_study_does_not_name(world: World) -> None:
-    """Another key, another authority, no study of ours: nobody gets in, and the site says why."""
+    """Another key, another coordinator, no study of ours: nobody gets in, and the site says why."""
     world.join("stranger", credentials=world.credentials("a"))
-    misled = world.credentials("a", Authority("another"))
+    misled = world.credentials("a", own_certificate("another")[0])
     world.join("misled", credentials=misled)
     world.join("astray", credentials=world.sites["b"], study=bytes(32))
     world.await_said("stranger", "not connected")
@@ -160,11 +159,11 @@ def test_a_site_that_is_sent_away_does_not_dial_in_a_hurry(world: World) -> None
 
 
 def test_a_second_certificate_behind_the_pinned_one_is_not_trusted(world: World) -> None:
-    """Whoever passes on the study's folder appends an authority to ca.crt, and listens."""
-    other = Authority("other")
-    credentials = CoordinatorCredentials(*other.server(["localhost"]), world.own.sites)
-    both, own = world.authority.text + other.text, world.sites["a"]
-    require_pinned(both, fingerprint(world.authority.text), "the coordinator")
+    """Whoever passes on the study's folder appends a certificate of their own, and listens."""
+    other, key = own_certificate("other", ["localhost"])
+    credentials = CoordinatorCredentials(other, key, world.own.sites)
+    both, own = world.certificate + other, world.sites["a"]
+    require_pinned(both, fingerprint(world.certificate), "the coordinator")
     with GrpcTransport("127.0.0.1", 0, credentials, STUDY, LONGEST, TIMES) as impostor:
         misled = SiteCredentials(own.certificate, own.key, both)
         world.join("a", credentials=misled, port=impostor.port)
@@ -197,7 +196,7 @@ def test_tls_1_3_only(world: World, tmp_path: Path, version: ssl.TLSVersion) -> 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = context.maximum_version = version
     context.set_alpn_protocols(["h2"])
-    context.load_verify_locations(cadata=world.authority.text.decode())
+    context.load_verify_locations(cadata=world.certificate.decode())
     pair = tmp_path / "crt", tmp_path / "pem"
     pair[0].write_bytes(world.sites["a"].certificate)
     pair[1].write_bytes(world.sites["a"].key)
@@ -219,7 +218,7 @@ def test_garbage_on_the_port(world: World) -> None:
     address = ("127.0.0.1", world.transport.port)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.set_alpn_protocols(["h2"])
-    context.load_verify_locations(cadata=world.authority.text.decode())
+    context.load_verify_locations(cadata=world.certificate.decode())
     hello = bytes.fromhex("160301020001000001fc0303")  # a client that says hello, cut off
     with ExitStack() as stack:
         for data in (b"", b"\0" * 999, os.urandom(10_000), b"GET / HTTP/1.1\r\n\r\n", hello) * 20:
@@ -426,9 +425,9 @@ def test_pieces_that_are_none() -> None:
 
 
 def test_pins_are_checked_before_a_connection(world: World) -> None:
-    text = world.authority.text
+    text = world.certificate
     require_pinned(text, fingerprint(text), "the coordinator")
     with pytest.raises(StudyError, match="the study names"):
-        require_pinned(Authority("other").text, fingerprint(text), "the coordinator")
+        require_pinned(own_certificate("other")[0], fingerprint(text), "the coordinator")
     with pytest.raises(StudyError, match="names no certificates"):
         require_pinned(text, "", "the coordinator")

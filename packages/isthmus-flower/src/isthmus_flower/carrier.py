@@ -30,7 +30,7 @@ class FlowerCarrier(Carrier):
         timeouts: Timeouts,
         watch: Watcher,
     ) -> Iterator[RemoteTransport]:
-        files = home / "ca.crt", home / "server.crt", home / "server.pem"
+        files = home / "server.crt", home / "server.pem"
         nodes = {name: card.node for name, card in folder.cards().items()}
         link = FlowerSuperLink(state, listen, port_of(folder.address()), files, nodes)
         try:
@@ -50,7 +50,7 @@ class FlowerCarrier(Carrier):
         path = socket_path(home)
         service = Service(path, site.handle, site.longest, site.reject)
         service.start()
-        node = FlowerSuperNode(home, path, address, folder.authority, home / "node.pem")
+        node = FlowerSuperNode(home, path, address, folder.certificate, home / "node.pem")
         try:
             node.run(until)
         finally:

@@ -62,7 +62,7 @@ class FlowerSuperLink:
     host, port
         The address to listen on.
     certificates
-        Files of the authority's certificate, the server's certificate, and its private key.
+        Files of the certificate of the coordinator, and of its private key.
     nodes
         The public key of each site's node, in OpenSSH format.
     """
@@ -72,13 +72,13 @@ class FlowerSuperLink:
         state: Path,
         host: str,
         port: int,
-        certificates: tuple[Path, Path, Path],
+        certificates: tuple[Path, Path],
         nodes: Mapping[str, str],
     ) -> None:
         self._state = state = state.absolute()
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._port = port
-        self._authority, certificate, key = (p.resolve() for p in certificates)
+        self._certificate, key = (p.resolve() for p in certificates)
         self._keys = dict(nodes)
         self._environment = flower_environment(state / "flower")
         self.nodes = self._known()
@@ -91,8 +91,8 @@ class FlowerSuperLink:
                 *("--isolation", "process"),
                 *("--superexec-auth-secret-file", str(self._secret)),
                 *("--host", host, "--port", str(port)),
-                *("--ssl-ca-certfile", str(self._authority)),
-                *("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)),
+                *("--ssl-ca-certfile", str(self._certificate)),
+                *("--ssl-certfile", str(self._certificate), "--ssl-keyfile", str(key)),
                 "--enable-supernode-auth",
                 "--disable-runtime-dependency-installation",
                 *("--database", str(state / "superlink.db")),
@@ -111,7 +111,7 @@ class FlowerSuperLink:
             [
                 flower_program("flower-superexec"),
                 *("--runtime-api-address", f"127.0.0.1:{port}"),
-                *("--root-certificates", str(self._authority)),
+                *("--root-certificates", str(self._certificate)),
                 *("--superexec-auth-secret-file", str(self._secret)),
             ],
             app_environment(state / "flower", "flwr-serverapp", self._path),
@@ -190,7 +190,7 @@ class FlowerSuperLink:
             except ssl.SSLCertVerificationError as error:
                 raise FederationError(
                     f"The certificate of this coordinator is not valid: {error.verify_message}. "
-                    "Create new ones with 'isthmus coordinator new', and send ca.crt to the sites."
+                    "Create a new one with 'isthmus coordinator new', and draft a new study."
                 ) from error
             except OSError:
                 time.sleep(0.2)
@@ -201,7 +201,7 @@ class FlowerSuperLink:
 
     def _greet(self) -> None:
         """Connect as a site does, to verify the certificate."""
-        context = ssl.create_default_context(cafile=str(self._authority))
+        context = ssl.create_default_context(cafile=str(self._certificate))
         with (
             socket.create_connection(("127.0.0.1", self._port), 5.0) as plain,
             context.wrap_socket(plain, server_hostname="127.0.0.1"),
@@ -215,7 +215,7 @@ class FlowerSuperLink:
         address = f"127.0.0.1:{self._port}"
         (home / "config.toml").write_text(
             f"[superlink.{NAME}]\naddress = {json.dumps(address)}\n"
-            f"root-certificates = {json.dumps(str(self._authority))}\n",
+            f"root-certificates = {json.dumps(str(self._certificate))}\n",
             encoding="utf-8",
         )
         try:

@@ -37,14 +37,14 @@ class FlowerSuperNode:
         The socket of the site's own process.
     coordinator
         Host and port, for instance ``"example.org:9092"``.
-    authority
-        File of the certificate of the authority that signed the coordinator's certificate.
+    certificate
+        File of the certificate of the coordinator.
     key
         File of the private key that identifies this node to Flower.
     """
 
     def __init__(
-        self, state: Path, socket: Path, coordinator: str, authority: Path, key: Path
+        self, state: Path, socket: Path, coordinator: str, certificate: Path, key: Path
     ) -> None:
         home = state.absolute() / "flower"
         home.mkdir(mode=0o700, exist_ok=True)
@@ -54,7 +54,7 @@ class FlowerSuperNode:
         write_private(secret, secrets.token_bytes(32))
         node = [
             flower_program("flower-supernode"),
-            *("--superlink", coordinator, "--root-certificates", str(authority.resolve())),
+            *("--superlink", coordinator, "--root-certificates", str(certificate.resolve())),
             *("--auth-supernode-private-key", str(key.resolve())),
             *("--host", "127.0.0.1", "--port", port),
             *("--isolation", "process", "--superexec-auth-secret-file", str(secret)),

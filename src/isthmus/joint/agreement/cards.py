@@ -71,16 +71,16 @@ class Folder:
     ----------
     path
         The folder, with ``study.toml``, one ``NAME.signature`` per signature, the ``cards`` of the
-        sites, and, if there is a coordinator, ``ca.crt`` and ``connect.toml``.
+        sites, and, if there is a coordinator, ``coordinator.crt`` and ``connect.toml``.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
 
     @property
-    def authority(self) -> Path:
-        """The certificate of the authority that signed the coordinator's certificate."""
-        return self.path / "ca.crt"
+    def certificate(self) -> Path:
+        """The certificate of the coordinator."""
+        return self.path / "coordinator.crt"
 
     def study(self) -> Study:
         """Read the study."""
@@ -127,8 +127,8 @@ class Folder:
         for i, card in enumerate(cards):
             card.write(self.path / "cards" / f"{i:03}.toml")
 
-    def write_coordinator(self, authority: bytes, address: str) -> None:
+    def write_coordinator(self, certificate: bytes, address: str) -> None:
         """Add how the sites reach the coordinator."""
-        self.authority.write_bytes(authority)
+        self.certificate.write_bytes(certificate)
         text = document({"address": address}, {})
         (self.path / "connect.toml").write_text(text, encoding="utf-8")

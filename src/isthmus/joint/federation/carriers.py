@@ -44,8 +44,7 @@ class Carrier(ABC):
         Parameters
         ----------
         home
-            The private folder of the coordinator, with ``ca.crt``, ``server.crt`` and
-            ``server.pem``.
+            The private folder of the coordinator, with ``server.crt`` and ``server.pem``.
         state
             A folder for what the carrier stores about this study.
         folder
@@ -129,9 +128,10 @@ class GrpcCarrier(Carrier):
         from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
 
         study, cards, port = folder.study(), folder.cards(), port_of(folder.address())
-        _require_pins(study, cards, (home / "ca.crt").read_bytes())
+        certificate = (home / "server.crt").read_bytes()
+        _require_pins(study, cards, certificate)
         credentials = CoordinatorCredentials(
-            (home / "server.crt").read_bytes(),
+            certificate,
             _private(home / "server.pem"),
             {name: card.certificate.encode() for name, card in cards.items()},
         )
@@ -151,13 +151,12 @@ class GrpcCarrier(Carrier):
         from isthmus.joint.transport.grpc.credentials import SiteCredentials
         from isthmus.joint.transport.grpc.grpc_site import GrpcSite
 
-        study, authority = folder.study(), folder.authority.read_bytes()
-        cards = folder.cards()
-        _require_pins(study, cards, authority)
+        study, cards, coordinator = folder.study(), folder.cards(), folder.certificate.read_bytes()
+        _require_pins(study, cards, coordinator)
         credentials = SiteCredentials(
             cards[site.controller.name].certificate.encode(),
             node_key_pem(_private(site.state / "node.pem")),
-            authority,
+            coordinator,
         )
         with GrpcSite(
             address,
@@ -171,12 +170,12 @@ class GrpcCarrier(Carrier):
             connection.run(until)
 
 
-def _require_pins(study: Study, cards: Mapping[str, Card], authority: bytes) -> None:
+def _require_pins(study: Study, cards: Mapping[str, Card], coordinator: bytes) -> None:
     """Raise `StudyError` unless these certificates are the ones that the study names."""
     from isthmus.joint.transport.grpc.credentials import require_pinned
 
     protocol = secure_sums(study.protocol)
-    require_pinned(authority, protocol.coordinator_certificate, "the coordinator")
+    require_pinned(coordinator, protocol.coordinator_certificate, "the coordinator")
     for member, pin in zip(study.members, protocol.certificates, strict=True):
         require_pinned(cards[member.name].certificate, pin, f"the site {member.name!r}")
 

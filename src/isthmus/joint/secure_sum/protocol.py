@@ -57,7 +57,7 @@ class SecureSums(Protocol):
         SHA-256 of the certificate of each site, in the order of the study, for connections over a
         network: ``"sha256:"`` and 64 digits. Empty if the sites are reached in another way.
     coordinator_certificate
-        The same for the authority of the coordinator's certificate.
+        The same for the coordinator.
     """
 
     threshold: int = 0

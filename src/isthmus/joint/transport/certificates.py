@@ -1,4 +1,4 @@
-"""Certificates and keys of the transport, signed by a small certificate authority.
+"""Certificates and keys of the transport. Each certificate signs itself, and a study names it.
 
 They protect the connection only. Every message is also signed by the identities that a study names,
 which does not depend on these certificates.
@@ -11,7 +11,7 @@ import ipaddress
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import FormatError, StudyError
 from isthmus.joint.agreement.identity import require
@@ -24,90 +24,17 @@ CLOCKS = timedelta(days=2)
 """Certificates are valid from this long ago, for machines whose clocks are slow, even by a day."""
 
 
-@final
-class Authority:
-    """A certificate authority that signs the certificate of one server.
-
-    Its private key is never saved. For another certificate, create another authority and send its
-    certificate to the sites.
-    """
-
-    def __init__(self, name: str, *, days: int = 825) -> None:
-        require()
-        self._key = _new_key()
-        self._name = name
-        self._until = datetime.now(UTC) + days * DAY
-        self._certificate = self._authority()
-
-    def _authority(self) -> Any:
-        from cryptography import x509
-        from cryptography.hazmat.primitives.hashes import SHA384
-
-        usage = x509.KeyUsage(
-            digital_signature=False,
-            content_commitment=False,
-            key_encipherment=False,
-            data_encipherment=False,
-            key_agreement=False,
-            key_cert_sign=True,
-            crl_sign=True,
-            encipher_only=False,
-            decipher_only=False,
-        )
-        return (
-            self._started(f"{self._name} authority", self._key, self._until)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(usage, critical=True)
-            .sign(self._key, SHA384())
-        )
-
-    def _started(self, name: str, key: EllipticCurvePrivateKey, until: datetime) -> Any:
-        """Return a builder with the fields that both certificates have."""
-        from cryptography import x509
-
-        public, issuer = key.public_key(), self._key.public_key()
-        return (
-            _builder(name, f"{self._name} authority", key, until)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer), critical=False
-            )
-        )
-
-    @property
-    def text(self) -> bytes:
-        """The certificate of the authority, which the sites need."""
-        from cryptography.hazmat.primitives.serialization import Encoding
-
-        text: bytes = self._certificate.public_bytes(Encoding.PEM)
-        return text
-
-    def server(self, hosts: Sequence[str], *, until: datetime | None = None) -> tuple[bytes, bytes]:
-        """Return a certificate and its private key for a server with these names and addresses."""
-        from cryptography import x509
-        from cryptography.hazmat.primitives.hashes import SHA384
-        from cryptography.hazmat.primitives.serialization import Encoding
-        from cryptography.x509.oid import ExtendedKeyUsageOID
-
-        key = _new_key()
-        made = (
-            self._started(hosts[0], key, self._until if until is None else until)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([_host(h) for h in hosts]), critical=False)
-            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-            .sign(self._key, SHA384())
-        )
-        return made.public_bytes(Encoding.PEM), _pem(key)
-
-
-def own_certificate(name: str, *, days: int = 825) -> tuple[bytes, bytes]:
+def own_certificate(
+    name: str, hosts: Sequence[str] = (), *, days: int = 825
+) -> tuple[bytes, bytes]:
     """Return a certificate that signs itself, and its private key.
 
-    Another party trusts this certificate alone, because a study names its fingerprint.
+    Another party trusts this certificate alone, because a study names its fingerprint. That of a
+    server has the names and addresses of its `hosts`.
     """
     require()
     key = _new_key()
-    return _signed_by_itself(name, key, days), _pem(key)
+    return _signed_by_itself(name, key, days, hosts), _pem(key)
 
 
 def node_certificate(name: str, private: bytes, *, days: int = 825) -> bytes:
@@ -134,33 +61,33 @@ def _read_node_key(private: bytes) -> EllipticCurvePrivateKey:
     return key
 
 
-def _signed_by_itself(name: str, key: EllipticCurvePrivateKey, days: int) -> bytes:
+def _signed_by_itself(
+    name: str, key: EllipticCurvePrivateKey, days: int, hosts: Sequence[str] = ()
+) -> bytes:
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.hazmat.primitives.serialization import Encoding
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-    made = (
-        _builder(name, name, key, datetime.now(UTC) + days * DAY)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .sign(key, SHA384())
-    )
-    text: bytes = made.public_bytes(Encoding.PEM)
-    return text
-
-
-def _builder(name: str, issuer: str, key: EllipticCurvePrivateKey, until: datetime) -> Any:
-    """Return a certificate builder with the fields that all certificates have."""
-    from cryptography import x509
-
-    return (
+    # X.509 allows 64 letters; the whole name of a host is in the alternative names.
+    named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+    until = datetime.now(UTC) + days * DAY
+    builder = (
         x509.CertificateBuilder()
-        .subject_name(_named(name))
-        .issuer_name(_named(issuer))
+        .subject_name(named)
+        .issuer_name(named)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(min(datetime.now(UTC) - CLOCKS, until - 30 * DAY))
         .not_valid_after(until)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     )
+    if hosts:
+        usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+        builder = builder.add_extension(usage, critical=False)
+        alternatives = x509.SubjectAlternativeName([_host(host) for host in hosts])
+        builder = builder.add_extension(alternatives, critical=False)
+    return builder.sign(key, SHA384()).public_bytes(Encoding.PEM)
 
 
 FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
@@ -239,14 +166,6 @@ def _pem(key: EllipticCurvePrivateKey) -> bytes:
     )
 
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _named(name: str) -> Any:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    # X.509 allows 64 letters; the whole name of a host is in the alternative names.
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
 
 def _host(name: str) -> Any:

@@ -80,24 +80,23 @@ def _is_tls_1_3(shown: Mapping[str, list[bytes]]) -> bool:
 @final
 @dataclass(frozen=True)
 class SiteCredentials:
-    """A site's certificate, and the only authority that it accepts.
+    """A site's certificate, and the only certificate that it accepts.
 
     Attributes
     ----------
     certificate, key
         Certificate and private key of the site, in PEM format.
-    authority
-        Certificate of the authority of the coordinator, in PEM format. It has signed one
-        certificate only, and its private key was never saved.
+    coordinator
+        Certificate of the coordinator, in PEM format.
     """
 
     certificate: bytes
     key: bytes
-    authority: bytes
+    coordinator: bytes
 
     def channel(self) -> Any:
         """Return the credentials of a connection."""
-        pinned = alone(self.authority)
+        pinned = alone(self.coordinator)
         return grpc_library().ssl_channel_credentials(pinned, self.key, self.certificate)
 
 
