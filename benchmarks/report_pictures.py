@@ -4,8 +4,9 @@
 
 Writes reports of 8 (asia), 31 (breast cancer, mixed), 37 (alarm), 100 (simulated), 223 (andes) and
 500 (simulated) nodes, of hidden causes (pag), a bootstrap, a posterior, and smaller mixed and
-Gaussian networks, and for each the page as it opens, the whole network, the communities, and
-what-if where the page can answer. Networks are looked for in ../shared/data, or under ISTHMUS_DATA.
+Gaussian networks, and for each the page as it opens, the whole network up to 300 nodes, the
+communities, the largest of them, and what-if where the page can answer. Networks are looked for
+in ../shared/data, or under ISTHMUS_DATA.
 """
 
 from __future__ import annotations
@@ -98,8 +99,10 @@ def pictures(browser: Any, path: Path) -> None:
         page.set_default_timeout(240_000)  # milliseconds; a busy machine takes its time
         page.goto(path.resolve().as_uri())
         page.wait_for_selector("#waiting", state="detached")
-        for name in ("opened", "all", "groups", "whatif"):
-            if name != "opened":
+        for name in ("opened", "all", "groups", "largest", "whatif"):
+            if name == "largest":
+                page.evaluate("Report.change({ community: 0 })")
+            elif name != "opened":
                 button = page.locator(f"[data-mode={name}], [data-view={name}]")
                 if not button.count():
                     continue

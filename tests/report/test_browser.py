@@ -56,31 +56,40 @@ def test_a_variable_is_found_and_its_neighbourhood_readable_in_two_actions(
         assert_readable(page, of=".closed")
     elif count == 500:
         page.keyboard.press("Escape")
-        page.click("[data-mode=all]")
-        assert_spread(page, dag)
+        assert_communities(page, dag)
     assert page.problems == []
 
 
-def assert_spread(page: Any, dag: ist.DAG) -> None:
-    """No dot of the overview lies on another one, parents are above, and tiles have titles."""
-    wait_until(page, "Number(document.querySelector('#labels').dataset.shown) > 10")
-    heads = heads_of(page)
-    assert len(heads) == len(dag.edges)
-    assert min(length for _, _, length, *_ in heads) > 6.4  # pixels
-    places = page.evaluate(
-        "Report.network.cy.nodes('[node]').map((n) => Object.values(n.renderedPosition()))"
-    )
-    apart = [max(abs(a - c), abs(b - d)) for (a, b), (c, d) in itertools.combinations(places, 2)]
-    assert min(apart) > 10
-    frame = page.locator("#drawing").bounding_box()
-    assert all(0 < x < frame["width"] and 0 < y < frame["height"] for x, y in places)
+def assert_communities(page: Any, dag: ist.DAG) -> None:
+    """Every edge is in a community or between two, and a community alone shows its arrowheads."""
+    assert page.evaluate("Report.state.mode") == "groups"
+    assert not page.locator("[data-mode=all]").count()  # arrowheads would cover each other
+    assert_readable(page, of=".closed")
     community = page.evaluate("Report.groups.of")
-    edges = [(dag.index(a), dag.index(b)) for a, b in dag.edges]
-    inner = [places[b][1] - places[a][1] for a, b in edges if community[a] == community[b]]
-    assert np.mean(np.array(inner) > -1) > 0.95
-    titles = page.evaluate("Report.network.cy.nodes('.group').map((n) => n.data('label'))")
-    assert len(titles) == max(community) + 1
-    assert "Each tile is a community" in page.inner_text("#panel")
+    pairs = [(community[dag.index(a)], community[dag.index(b)]) for a, b in dag.edges]
+    merged = sum(page.evaluate("Report.network.cy.edges().map((e) => e.data('edges'))"))
+    assert merged == sum(a != b for a, b in pairs)
+    largest = "Report.network.cy.$id('g0').renderedPosition()"
+    page.locator("#drawing").click(position=page.evaluate(largest))
+    shown = page.evaluate("Report.network.cy.nodes('[node]').map((n) => n.data('node'))")
+    assert sorted(shown) == [i for i, c in enumerate(community) if c == 0]
+    assert len(heads_of(page)) == pairs.count((0, 0))
+    assert_uncovered(page)
+    left = sum((a == 0) != (b == 0) for a, b in pairs)
+    assert f"without {left} edges to other communities" in page.inner_text("#panel")
+    page.click("#part")
+    assert page.evaluate("Report.network.cy.nodes('.closed').length") == max(community) + 1
+
+
+def assert_uncovered(page: Any) -> None:
+    """No arrowhead covers the middle of another one."""
+    heads = heads_of(page)
+    middles = [
+        (x + 0.6 * length * np.sin(angle), y - 0.6 * length * np.cos(angle), length)
+        for x, y, length, _, angle, _ in heads
+    ]
+    for (ax, ay, length, *_), (bx, by, *_) in itertools.combinations(middles, 2):
+        assert np.hypot(ax - bx, ay - by) > 0.6 * length
 
 
 def assert_readable(page: Any, *, of: str = "[node]") -> None:
@@ -110,11 +119,12 @@ HEADS = """() => { const { cy } = Report.network; const zoom = cy.zoom();
     const { x, y } = edge.renderedTargetEndpoint();
     const { badLine, tgtArrowAngle } = edge._private.rscratch;
     const drawn = !badLine && Number.isFinite(tgtArrowAngle);
-    return [x, y, 0.3 * size * zoom, edge.pstyle('target-arrow-color').strValue, drawn]; }); }"""
+    const color = edge.pstyle('target-arrow-color').strValue;
+    return [x, y, 0.3 * size * zoom, color, tgtArrowAngle, drawn]; }); }"""
 
 
 def heads_of(page: Any) -> list[list[Any]]:
-    """Return tip, length and colour of all arrowheads, in pixels; all of them are drawn.
+    """Return tip, length, colour and angle of all arrowheads, in pixels; all of them are drawn.
 
     The length of a triangle of cytoscape.js is 0.3 of its size.
     """
@@ -135,9 +145,10 @@ def test_every_arrowhead_can_be_seen(
     heads = heads_of(page)
     assert len(heads) == len(dag.edges)
     assert min(length for _, _, length, *_ in heads) > 7.99  # pixels
-    assert {colour for _, _, _, colour, _ in heads} == {"rgb(70,86,103)"}  # none is faded
+    assert {colour for _, _, _, colour, *_ in heads} == {"rgb(70,86,103)"}  # none is faded
     for left, top, right, bottom in page.evaluate("Report.network.written"):
         assert not [1 for x, y, *_ in heads if left < x < right and top < y < bottom]
+    assert_uncovered(page)
     if names_in_boxes:
         assert_readable(page)
         assert_apart(page)
@@ -373,7 +384,11 @@ def test_large_networks_open_as_communities(browser: Any, tmp_path: Path) -> Non
     assert closed < 30
     place = page.evaluate("Report.network.cy.$id('g0').renderedPosition()")
     page.locator("#drawing").click(position=place)
-    assert page.evaluate("Report.network.cy.nodes().length") > closed
+    assert page.evaluate("Report.network.cy.nodes('[node]').length") < 160
+    page.keyboard.press("Escape")
+    assert page.evaluate("Report.network.cy.nodes().length") == closed
+    page.click("[data-mode=all]")
+    assert page.evaluate("Report.network.cy.nodes('[node]').length") == 160
     # Where names would be too small, as many as fit are shown at a readable size.
     assert page.evaluate("Report.network.cy.zoom() * Report.network.font") < 11
     shown = "Number(document.querySelector('#labels').dataset.shown)"

@@ -16,7 +16,7 @@ const Report = (() => {
   const hub = nodes.length ? degrees.indexOf(Math.max(...degrees)) : null;
   const crowded = nodes.length > 100 || (matchMedia("(max-width: 40rem)").matches && nodes.length > 14);
   const start = crowded && !data.compared && document.querySelector("#drawing") ? { mode: "near", chosen: hub } : { mode: overview, chosen: null };
-  const state = { ...start, edge: null, view: "network", radius: 1, least: null, named: true, compared: data.compared };
+  const state = { ...start, edge: null, view: "network", community: null, radius: 1, least: null, named: true, compared: data.compared };
   const listeners = [];
 
   function change(what) {
@@ -29,7 +29,7 @@ const Report = (() => {
   listeners.push((what) => { picked ||= "chosen" in what; });
   function show(mode) {
     if (mode === "near" && state.chosen === null) change({ chosen: hub, mode });
-    else change({ mode, view: "network", ...(mode !== "near" && !picked && { chosen: null }) });
+    else change({ mode, view: "network", community: null, ...(mode !== "near" && !picked && { chosen: null }) });
   }
 
   const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;

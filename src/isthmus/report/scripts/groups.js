@@ -1,5 +1,5 @@
 "use strict";
-// Communities of nodes, and which of them are expanded.
+// Communities of nodes.
 Report.groups = (() => {
   const { data, nodes, edges, touching, state } = Report;
   const count = Math.max(-1, ...data.groups) + 1;
@@ -10,7 +10,6 @@ Report.groups = (() => {
   members.sort((a, b) => Number(linked(b)) - Number(linked(a)) || b.length - a.length);
   members.forEach((own, group) => own.forEach((node) => { data.groups[node] = group; }));
   for (const own of members) own.sort((a, b) => touching[b].length - touching[a].length || a - b);
-  const expanded = new Set();
 
   // Names are cut here: a box of three long names would hide the rest.
   const short = (name) => ([...name].length > 24 ? `${[...name].slice(0, 23).join("")}…` : name);
@@ -20,10 +19,15 @@ Report.groups = (() => {
     const most = count > 9 || matchMedia("(max-width: 40rem)").matches ? 1 : 3; // many boxes are small ones
     const shown = own.slice(0, most).map((node) => short(nodes[node]));
     if (own.length > most) shown.push(`and ${own.length - most} more`);
+    const inner = edges.filter((edge) => edge.inGraph && data.groups[edge.from] === group && data.groups[edge.to] === group);
+    if (undetermined(inner)) shown.push(`${undetermined(inner)} undetermined`);
     const differ = differences(edges.filter((edge) => data.groups[edge.from] === group && data.groups[edge.to] === group));
     if (differ) shown.push(`${differ} ${differ === 1 ? "difference" : "differences"}`);
     return shown.join("\n");
   }
+
+  // How many edges lack a direction.
+  const undetermined = (own) => own.filter((edge) => edge.mark === "open").length;
 
   // How many edges differ from the reference, if it is shown.
   function differences(own) {
@@ -55,5 +59,5 @@ Report.groups = (() => {
     return [...between.values()];
   }
 
-  return { of: data.groups, members, expanded, label, tally, differences, joined };
+  return { of: data.groups, members, label, tally, undetermined, differences, joined };
 })();

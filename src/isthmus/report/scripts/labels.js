@@ -13,7 +13,6 @@
   function text(node) {
     const { node: number, groupNumber } = node.data();
     if (number !== undefined) return short(nodes[number]);
-    if (node.hasClass("group")) return node.data("label");
     const members = groups.members[groupNumber];
     return members.length > 1 ? `${short(nodes[members[0]])} + ${members.length - 1}` : short(nodes[members[0]]);
   }
@@ -61,7 +60,7 @@
     canvas.dataset.shown = 0;
     Report.network.written = [];
     if (named()) return;
-    Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineWidth: 3, lineJoin: "round" });
+    Object.assign(pen, { textAlign: "center", textBaseline: "middle", lineWidth: 3, lineJoin: "round", font: `${SIZE}px system-ui, sans-serif` });
     const [back, ink, mark] = ["back", "text", "mark"].map(color);
     const shown = cy.nodes("[label != '']").toArray().filter((node) => !node.hasClass("far"));
     const ranks = new Map(shown.map((node) => [node, rank(node)]));
@@ -73,13 +72,11 @@
       const centre = node.renderedPosition();
       if (centre.x < 0 || centre.y < 0 || centre.x > wide || centre.y > high) continue;
       const name = text(node);
-      pen.font = `${node.hasClass("group") ? "bold " : ""}${SIZE}px system-ui, sans-serif`;
       const half = width(name) / 2;
       const places = [[0, -1], [0, 1], [1, 0], [-1, 0], [1, -0.8], [-1, -0.8], [1, 0.8], [-1, 0.8], [0, -1.7], [0, 1.7]].map(([dx, dy]) => [centre.x + dx * (half + 7), centre.y + dy * (SIZE + 1)]);
-      const title = [[centre.x, centre.y - node.renderedHeight() / 2 + SIZE]]; // of a tile
       const box = ([x, y]) => [x - half, y - SIZE * 0.6, x + half, y + SIZE * 0.6];
       const free = (b) => b[0] >= 0 && b[1] >= 0 && b[2] <= wide && b[3] <= high && !taken.some((t) => t[0] < b[2] && b[0] < t[2] && t[1] < b[3] && b[1] < t[3]);
-      const place = (!node.hasClass("group") ? places : 2 * half < node.renderedWidth() ? title : []).find((at) => free(box(at))) ?? (node.hasClass("chosen") ? places[0] : null);
+      const place = places.find((at) => free(box(at))) ?? (node.hasClass("chosen") ? places[0] : null);
       if (!place) continue;
       taken.push(box(place));
       Report.network.written.push(box(place));

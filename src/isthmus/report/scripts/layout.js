@@ -1,5 +1,5 @@
 "use strict";
-// Positions: in layers by dagre, parts packed into rows; dense graphs on a ring; large ones in tiles; neighbourhoods around their centre.
+// Positions: in layers by dagre, parts packed into rows; dense graphs on a ring; communities in boxes; neighbourhoods around their centre.
 Report.layout = (() => {
   const GAP = 28;
 
@@ -48,7 +48,7 @@ Report.layout = (() => {
 
   // The same drawing with wider gaps, if it is smaller than the place it has.
   function stretched(box, size, wide, high) {
-    const [sx, sy] = [wide / Math.max(box.width, 1), high / Math.max(box.height, 1)].map((factor) => Math.max(1, Math.min(2.4, factor)));
+    const [sx, sy] = [wide / Math.max(box.width, 1), high / Math.max(box.height, 1)].map((factor, i) => Math.max(1, Math.min(i ? 5 : 2.4, factor))); // phones are tall
     const whole = new Box();
     for (const [id, [x, y]] of box.places) whole.add(id, sx * x, sy * y, size(id).width, size(id).height);
     for (const [key, points] of box.bends) {
@@ -216,92 +216,6 @@ Report.layout = (() => {
     return Object.assign(box, { sides, gap: 1.5 * across });
   }
 
-  // The row of each node: below its parents, and those without any just above their first child.
-  function levels(ids, links) {
-    const parents = new Map(ids.map((id) => [id, []]));
-    for (const { from, to } of links) parents.get(to).push(from);
-    const level = new Map();
-    const depth = (id) => {
-      if (level.has(id)) return level.get(id);
-      level.set(id, 0); // ends circles, which graphs with hidden causes may have
-      level.set(id, Math.max(-1, ...parents.get(id).map(depth)) + 1);
-      return level.get(id);
-    };
-    ids.forEach(depth);
-    for (const id of ids) if (!parents.get(id).length) level.set(id, Math.max(0, Math.min(...links.filter(({ from }) => from === id).map(({ to }) => level.get(to) - 1), Infinity)));
-    return level;
-  }
-
-  // The nodes of a group in even rows, each row shifted against the next, parents mostly above their children.
-  function tile(ids, links, { left, top, width, height }, pitch) {
-    const level = levels(ids, links);
-    const columns = Math.max(1, Math.round(width / pitch));
-    const count = Math.ceil(ids.length / columns);
-    const sorted = [...ids].sort((a, b) => level.get(a) - level.get(b));
-    const across = new Map();
-    const places = new Map();
-    for (let row = 0; row < count; row += 1) {
-      const own = sorted.slice(Math.floor((row * ids.length) / count), Math.floor(((row + 1) * ids.length) / count));
-      // Below the middle of their parents, as far as the row has room.
-      const wish = new Map(own.map((id) => [id, mean(links.filter(({ from, to }) => to === id && across.has(from)).map(({ from }) => across.get(from)))]));
-      own.sort((a, b) => wish.get(a) - wish.get(b));
-      own.forEach((id, i) => {
-        across.set(id, (i + (row % 2 ? 0.65 : 0.35)) / own.length);
-        places.set(id, [left + width * across.get(id), top + (height * (row + 0.5)) / count]);
-      });
-    }
-    return places;
-  }
-
-  const mean = (values) => (values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : 0.5);
-
-  // All nodes of a large network: groups in rows of tiles that fill a screen of this many pixels.
-  function tiles(groups, links, cell, screen) {
-    const aspect = screen.width / screen.height;
-    const total = groups.reduce((sum, ids) => sum + ids.length, 0);
-    const wide = Math.sqrt(total * cell.width * cell.height * aspect);
-    const high = wide / aspect;
-    const pixel = wide / screen.width;
-    const owner = new Map(groups.flatMap((ids, group) => ids.map((id) => [id, group])));
-    const weights = links.map(({ from, to }) => ({ from: owner.get(from), to: owner.get(to), weight: 1 }));
-    const order = ordered([...groups.keys()], weights.filter(({ from, to }) => from !== to));
-    const cut = (count) => {
-      const made = Array.from({ length: count }, () => []);
-      let sum = 0;
-      for (const group of order) {
-        made[Math.min(count - 1, Math.floor((count * (sum + groups[group].length / 2)) / total))].push(group);
-        sum += groups[group].length;
-      }
-      return made.filter((row) => row.length);
-    };
-    const framed = (made) => {
-      const frames = new Map();
-      let top = 0;
-      made.forEach((row, i) => {
-        const size = row.reduce((sum, group) => sum + groups[group].length, 0);
-        const height = (high * size) / total;
-        let left = 0;
-        for (const group of i % 2 ? [...row].reverse() : row) {
-          const width = (wide * groups[group].length) / size;
-          frames.set(group, { left, top, width, height });
-          left += width;
-        }
-        top += height;
-      });
-      return frames;
-    };
-    const slender = (frames) => Math.max(...[...frames.values()].map(({ width, height }) => Math.max(width / height, height / width)));
-    const frames = order.map((_, i) => framed(cut(i + 1))).reduce((best, next) => (slender(next) < slender(best) ? next : best));
-    const whole = new Box();
-    for (const [group, { left, top, width, height }] of frames) {
-      const own = links.filter(({ from, to }) => owner.get(from) === group && owner.get(to) === group);
-      const inner = { left: left + 6 * pixel, top: top + 30 * pixel, width: width - 12 * pixel, height: height - 32 * pixel }; // below a title
-      for (const [id, [x, y]] of tile(groups[group], own, inner, cell.width)) whole.add(id, x, y, 0, 0);
-      frames.set(group, [left + 3 * pixel, top + 3 * pixel, left + width - 3 * pixel, top + height - 3 * pixel]);
-    }
-    return Object.assign(whole, { frames });
-  }
-
   // Whether a line between two places passes behind a box.
   function hides([x, y], { width, height }, [ax, ay], [bx, by]) {
     const near = Math.max(0, Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)));
@@ -360,5 +274,5 @@ Report.layout = (() => {
     return whole;
   }
 
-  return { flat, around, ring, tiles, grouped, single, stretched };
+  return { flat, around, ring, grouped, single, stretched };
 })();

@@ -87,7 +87,7 @@
       search.focus();
     } else if (event.key === "Escape") {
       if ($("#downloads").open) closeMenu();
-      else Report.change({ chosen: null, edge: null, ...(state.mode === "near" && { mode: Report.overview }) });
+      else Report.change({ chosen: null, edge: null, community: null, ...(state.mode === "near" && { mode: Report.overview }) });
     }
   });
   $("#picture").addEventListener("keydown", (event) => {

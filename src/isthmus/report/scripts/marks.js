@@ -11,7 +11,7 @@ Report.marks = (() => {
   };
   const states = { added: { width: 4 }, missing: { dashes: [7, 4], width: 2.5 }, reversed: { dashes: [2, 3], width: 4 }, undecided: { dashes: [9, 3, 2, 3], width: 2.5 } };
 
-  const HEAD = Report.edges.length > 600 ? 6.5 : 8; // pixels of arrowheads in small drawings
+  const HEAD = 8; // pixels of arrowheads in small drawings
 
   // Length of an arrowhead of cytoscape.js at scale one.
   const arrow = (width) => 0.3 * Math.max((13.37 * width) ** 0.9, 29);
@@ -32,7 +32,7 @@ Report.marks = (() => {
     const least = 1 / zoom;
     const width = (edge) => Math.max(edge.data("width"), least);
     return [
-      { selector: "edge", style: { ...colored(color("line")), width, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "target-arrow-fill": "data(fill)", "source-arrow-fill": "data(tailFill)", "arrow-scale": (edge) => Math.max(1.05, (zoom < 0.5 || HEAD < 8 ? HEAD : 9.5) / zoom / arrow(width(edge))), "curve-style": "bezier" } },
+      { selector: "edge", style: { ...colored(color("line")), width, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "target-arrow-fill": "data(fill)", "source-arrow-fill": "data(tailFill)", "arrow-scale": (edge) => Math.max(1.05, (zoom < 0.5 ? HEAD : 9.5) / zoom / arrow(width(edge))), "curve-style": "bezier" } },
       ...Object.entries(kinds).map(([name, own]) => ({ selector: `edge[mark = "${name}"]`, style: { ...colored(color(own.color)), ...dashed(own.dashes, zoom), "line-color": (edge) => faded(own.color, edge.data("fade")) } })),
       ...Object.entries(states).map(([name, own]) => ({ selector: `edge.${name}`, style: { ...colored(color(name)), ...dashed(own.dashes, zoom), width: Math.max(own.width, least) } })),
     ];

@@ -4,7 +4,7 @@
   const { nodes, edges, state, groups, layout, routes, marks, color } = Report;
   const FONT = 13;
   const READABLE = 11; // pixels of the smallest names in boxes; below, nodes are dots and labels.js writes names
-  const DOT = nodes.length > 300 ? 7 : 9; // pixels
+  const DOT = 9; // pixels
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${FONT}px system-ui, sans-serif`;
 
@@ -27,6 +27,7 @@
   const labels = nodes.map(broken);
   const sizes = labels.map(sizeOf);
   const container = document.querySelector("#drawing");
+  const tip = document.querySelector("#tip");
   let detail = 1; // the zoom that the style is made for
   const cy = cytoscape({ container, style: style(), minZoom: 0.02, maxZoom: 4, autounselectify: true, boxSelectionEnabled: false });
 
@@ -45,7 +46,8 @@
       ...marks.styles(detail),
       { selector: "edge.straight", style: { "curve-style": "straight" } },
       { selector: "edge.bent", style: { "curve-style": "unbundled-bezier", "control-point-weights": "data(weights)", "control-point-distances": "data(distances)", "edge-distances": "node-position" } },
-      { selector: "edge.routed", style: { "edge-distances": "endpoints", "source-endpoint": "data(start)", "target-endpoint": "data(stop)" } },
+      { selector: "edge.routed, edge.radial", style: { "source-endpoint": "data(start)", "target-endpoint": "data(stop)" } },
+      { selector: "edge.routed", style: { "edge-distances": "endpoints" } },
       { selector: "edge.counted", style: { "source-label": "data(count)", "source-text-offset": "data(along)", "font-size": px(12), color: text, "text-background-color": back, "text-background-opacity": 1, "text-background-padding": px(3), "text-background-shape": "round-rectangle" } },
       { selector: ".far", style: far },
       { selector: "node.near", style: { "border-color": mark, "border-width": px(2) } },
@@ -92,8 +94,8 @@
   // Weak edges of dense networks fade; their arrowheads stay, and so do edges without any.
   const strengthFade = (edge) => (dense ? Math.max(edge.mark === "open" ? 0.7 : 0.2, 0.2 + 0.75 * rank.get(edge) ** 3) : 0.9);
 
-  // Along the line between the ends, with bends, or along a route.
-  function edgeElement(edge, places, { bends = [], route = null, fade = strengthFade(edge) } = {}) {
+  // Along a route, or to the dots that stand for names that are too small.
+  function edgeElement(edge, places, { route = null, dots = null, fade = strengthFade(edge) }) {
     const own = edge.state && state.compared && edge.state !== "same" ? edge.state : "";
     // In a comparison, widths tell the differences.
     const strength = state.compared ? null : Report.size(edge);
@@ -105,8 +107,9 @@
     };
     const [from, to] = [places.get(edge.from), places.get(edge.to)];
     if (route) Object.assign(data, along(route, from, to));
-    else if (bends.length) Object.assign(data, segments(bends, from, to));
-    return { group: "edges", data, classes: [own, route || bends.length ? "bent" : "straight", route ? "routed" : ""].filter(Boolean).join(" ") };
+    else Object.assign(data, { start: dots.start, stop: dots.stop }, segments(dots.points, from, to));
+    const curve = route ? "bent routed" : `radial ${dots.points.length ? "bent" : "straight"}`;
+    return { group: "edges", data, classes: [own, curve].filter(Boolean).join(" ") };
   }
 
   const MARGIN = matchMedia("(max-width: 40rem)").matches ? 12 : 24;
@@ -132,6 +135,9 @@
     return points.filter(([x, y], i) => i === 0 || i === points.length - 1 || Math.abs((x - ax) * (by - ay) - (y - ay) * (bx - ax)) > 20 * Math.hypot(bx - ax, by - ay));
   }
 
+  // Edges between dots, 22 pixels of each in the direction of its head.
+  const toDots = (own, { places, bends }, { view }) => routes.radial(own, places, ({ from, to }) => smooth(bends.get(`${from} ${to}`) ?? []), 22 / view.zoom);
+
   // Boxes that have room for all arrowheads.
   const taller = (heads, id, step = 5, own = sizes[id]) => ({ ...own, height: Math.max(own.height, routes.room(heads(id), step)) });
   const wider = (heads, id) => ({ ...sizes[id], width: Math.max(sizes[id].width, routes.room(heads(id), routes.HEAD) + 12) });
@@ -144,7 +150,8 @@
     const boxes = ids.map((id) => nodeElement(id, box.places.get(id), wide(id)));
     const made = drawn(boxes, [...box.bends.values()].flat());
     const way = readable(made) ? routes.down(own, box.places, box.bends, wide) : null;
-    const look = (edge) => (way ? { route: way(edge) } : { bends: smooth(box.bends.get(`${edge.from} ${edge.to}`) ?? []) });
+    const dots = way ? null : toDots(own, box, made);
+    const look = (edge) => (way ? { route: way(edge) } : { dots: dots(edge) });
     made.elements.push(...own.map((edge) => edgeElement(edge, box.places, look(edge))));
     return made;
   }
@@ -187,11 +194,7 @@
   function frame(group, inner) {
     const [left, right] = [Math.min(...inner.map(([x, , own]) => x - own.width / 2)), Math.max(...inner.map(([x, , own]) => x + own.width / 2))];
     const [top, bottom] = [Math.min(...inner.map(([, y, own]) => y - own.height / 2)), Math.max(...inner.map(([, y, own]) => y + own.height / 2))];
-    return framed(group, [left - 8, top - 8, right + 8, bottom + 8]);
-  }
-
-  function framed(group, [left, top, right, bottom], label = "") {
-    const data = { id: `g${group}`, groupNumber: group, label, width: right - left, height: bottom - top };
+    const data = { id: `g${group}`, groupNumber: group, label: "", width: right - left + 16, height: bottom - top + 16 };
     return { group: "nodes", data, position: { x: (left + right) / 2, y: (top + bottom) / 2 }, classes: "group", grabbable: false };
   }
 
@@ -233,22 +236,19 @@
 
   // An edge that stands for several, along a path or a route.
   function mergedEdge({ from, to, edges: own, heads }, path, taken, route = null) {
-    const id = (end) => (typeof end === "number" ? `n${end}` : end);
     const count = groups.tally(own);
     return {
       group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count, edges: own.length, differ: groups.differences(own), along: count ? free(path, count, taken) : 0, ...route },
+      data: { id: `m${from} ${to}`, source: from, target: to, head: heads.has(to) ? "triangle" : "none", tail: heads.has(from) ? "triangle" : "none", fill: "filled", tailFill: "filled", mark: heads.size ? "determined" : "open", fade: 0.6, width: 1 + 0.6 * Math.log2(own.length), count, edges: own.length, undetermined: groups.undetermined(own), differ: groups.differences(own), along: count ? free(path, count, taken) : 0, ...route },
       classes: `counted ${route ? "bent routed" : "straight"}`,
     };
   }
 
-  // All groups closed, on two sides of their edges: names need less room than on an ellipse.
-  function closedElements() {
-    const own = byCount(groups.joined((node) => `g${groups.of[node]}`, Report.visible));
+  // Groups on two sides of their edges: names need less room than on an ellipse.
+  function ringOfGroups(ids, own) {
     const heads = routes.heads(own);
     const tall = (id) => taller(heads, id, 5, sizeOf(groups.label(groupOf(id))));
-    const ids = groups.members.map((_, group) => `g${group}`);
-    const box = layout.ring(ids, own.map(({ from, to, edges: joined }) => ({ from, to, weight: joined.length })), tall, aspect());
+    const box = layout.ring(ids, joint(own), tall, aspect());
     const way = routes.across(own, box, tall);
     const taken = ids.map((id) => around(box.places.get(id), tall(id)));
     const lines = own.map((edge) => {
@@ -258,71 +258,65 @@
     return drawn([...ids.map((id) => closedNode(id, box.places.get(id), tall(id))), ...lines]);
   }
 
-  // Open groups show their nodes in a box, closed ones are a node of their own.
-  function groupElements(open) {
-    const place = (node) => (open.has(groups.of[node]) ? node : `g${groups.of[node]}`);
-    const visible = edges.filter(Report.visible);
-    const between = groups.joined((node) => groups.of[node], Report.visible);
-    const boxes = new Map();
-    groups.members.forEach((members, group) => {
-      const inner = visible.filter((e) => groups.of[e.from] === group && groups.of[e.to] === group);
-      boxes.set(group, open.has(group) ? layout.flat(members, links(inner), size, 1.6) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
-    });
-    const arranged = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
-    const extent = (id) => (typeof id === "number" ? sizes[id] : sizeOf(groups.label(groupOf(id))));
-    const whole = open.size ? arranged : layout.stretched(arranged, extent, ...room());
-    const elements = [];
-    groups.members.forEach((members, group) => {
-      const id = `g${group}`;
-      if (open.has(group)) {
-        elements.push(frame(group, members.map((node) => [...whole.places.get(node), sizes[node]])));
-        elements.push(...members.map((node) => nodeElement(node, whole.places.get(node))));
-      } else elements.push(closedNode(id, whole.places.get(id), sizeOf(groups.label(group))));
-    });
-    const single = visible.filter((e) => typeof place(e.from) === "number" && typeof place(e.to) === "number");
-    elements.push(...single.map((e) => edgeElement(e, whole.places, { bends: smooth(whole.bends.get(`${e.from} ${e.to}`) ?? []), fade: groupFade(e) })));
+  const joint = (between) => between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length }));
+
+  // Each group is one box, in layers or on an ellipse if names can be read then.
+  function groupElements() {
+    const ids = groups.members.map((_, group) => `g${group}`);
+    const own = byCount(groups.joined((node) => `g${groups.of[node]}`, Report.visible));
+    const extent = (id) => sizeOf(groups.label(groupOf(id)));
+    const boxes = new Map(ids.map((id) => [id, layout.single(id, extent)]));
+    const { places } = layout.stretched(layout.grouped(boxes, joint(own), aspect()), extent, ...room());
     // The border of one box, on the line to the centre of another.
     const border = (a, b) => {
-      const [[ax, ay], [bx, by]] = [whole.places.get(a), whole.places.get(b)];
+      const [[ax, ay], [bx, by]] = [places.get(a), places.get(b)];
       const share = Math.min(0.5, extent(a).width / 2 / Math.abs(bx - ax || 1e-9), extent(a).height / 2 / Math.abs(by - ay || 1e-9));
       return [ax + share * (bx - ax), ay + share * (by - ay)];
     };
-    const merged = byCount(groups.joined(place, (e) => Report.visible(e) && !single.includes(e)));
-    const taken = [...whole.places].map(([id, at]) => around(at, extent(id)));
-    elements.push(...merged.map((edge) => mergedEdge(edge, [border(edge.from, edge.to), border(edge.to, edge.from)], taken)));
-    const made = drawn(elements, [...whole.bends.values()].flat());
-    const ring = open.size || readable(made) ? made : closedElements();
+    const taken = ids.map((id) => around(places.get(id), extent(id)));
+    const lines = own.map((edge) => mergedEdge(edge, [border(edge.from, edge.to), border(edge.to, edge.from)], taken));
+    const made = drawn([...ids.map((id) => closedNode(id, places.get(id), extent(id))), ...lines]);
+    if (readable(made)) return made;
+    const ring = ringOfGroups(ids, own);
     return readable(ring) ? ring : made;
+  }
+
+  // The nodes of each group in a frame.
+  function openElements() {
+    const own = edges.filter(Report.visible);
+    const boxes = new Map(groups.members.map((members, group) => [group, layout.flat(members, links(shownEdges(members)), size, 1.6)]));
+    const box = layout.grouped(boxes, joint(groups.joined((node) => groups.of[node], Report.visible)), aspect());
+    const { places, bends } = box;
+    const made = drawn([
+      ...groups.members.map((members, group) => frame(group, members.map((node) => [...places.get(node), sizes[node]]))),
+      ...everything.map((node) => nodeElement(node, places.get(node))),
+    ], [...bends.values()].flat());
+    const dots = toDots(own, box, made);
+    made.elements.push(...own.map((edge) => edgeElement(edge, places, { dots: dots(edge), fade: groupFade(edge) })));
+    return made;
   }
 
   // Edges between groups are fainter than those inside, unless they lack an arrowhead.
   const groupFade = (edge) => strengthFade(edge) * (groups.of[edge.from] === groups.of[edge.to] || edge.mark === "open" ? 1 : 0.5);
 
-  // Everything at once, in tiles: an overview in which dots and arrowheads have room.
-  function tileElements() {
-    const own = edges.filter(Report.visible);
-    const cell = { width: Math.max(...sizes.map(({ width }) => width)) + 14, height: Math.max(...sizes.map(({ height }) => height)) + 30 };
-    const { places, frames } = layout.tiles(groups.members, links(own), cell, { width: container.clientWidth - 2 * MARGIN, height: container.clientHeight - 2 * MARGIN });
-    return drawn([
-      ...groups.members.map((members, group) => framed(group, frames.get(group), `around ${nodes[members[0]]}`)),
-      ...everything.map((node) => nodeElement(node, places.get(node))),
-      ...own.map((edge) => edgeElement(edge, places, { fade: groupFade(edge) })),
-    ]);
-  }
-
   const everything = [...nodes.keys()];
   const zoomOf = ({ view }) => view?.zoom ?? 0;
   const readable = (made) => zoomOf(made) * FONT >= READABLE;
 
-  // The whole network in layers if its names can be read then; on a ring if it is dense; else in communities, or in even tiles.
-  function wholeElements() {
-    if (nodes.length > 16 && nodes.length <= 64 && edges.filter(Report.visible).length > 2 * nodes.length) {
-      const ring = [5, routes.HEAD / 3].map((step) => ringElements(everything, step)).find(readable);
+  // Variables and the edges among them: on a ring if they are dense and their names can be read then; else in layers.
+  function partElements(ids) {
+    if (ids.length > 16 && ids.length <= 64 && shownEdges(ids).length > 2 * ids.length) {
+      const ring = [5, routes.HEAD / 3].map((step) => ringElements(ids, step)).find(readable);
       if (ring) return ring;
     }
-    const flat = nodes.length <= 150 ? flatElements(everything) : null;
+    return flatElements(ids);
+  }
+
+  // The whole network at once if its names can be read then; else in communities.
+  function wholeElements() {
+    const flat = nodes.length <= 150 ? partElements(everything) : null;
     if (nodes.length <= 12 || (flat && readable(flat))) return flat;
-    const parts = nodes.length <= 300 ? groupElements(new Set(groups.members.keys())) : tileElements();
+    const parts = openElements();
     return flat && zoomOf(flat) > zoomOf(parts) ? flat : parts;
   }
 
@@ -334,10 +328,11 @@
     let made;
     if (near && state.radius <= 1) made = aroundElements(state.chosen);
     else if (near) made = flatElements([...Report.near(state.chosen, state.radius)].sort((a, b) => a - b));
-    else if (state.mode === "groups") made = groupElements(groups.expanded);
+    else if (state.mode === "groups") made = state.community === null ? groupElements() : partElements(groups.members[state.community]);
     else made = wholeElements();
     fitted = made.view;
     cy.elements().remove();
+    tip.hidden = true; // it was about one of them
     // The zoom is known before there are elements, so that their style is computed once.
     if (fitted) adapt(fitted.zoom, true);
     cy.add(made.elements);
@@ -397,20 +392,16 @@
     if (node !== undefined) return Report.change({ chosen: node === state.chosen && state.mode !== "near" ? null : node, edge: null });
     if (edge !== undefined) return Report.change({ edge });
     if (groupNumber === undefined) return undefined;
-    const { expanded } = groups;
-    if (state.mode !== "groups") return Report.change({ chosen: null, edge: null });
-    if (!expanded.delete(groupNumber)) expanded.add(groupNumber);
-    return draw();
+    return Report.change({ chosen: null, edge: null, ...(state.mode === "groups" && { community: groupNumber }) });
   });
 
-  const tip = document.querySelector("#tip");
   cy.on("mouseover", "node, edge", (event) => {
-    const { node, edge, groupNumber, edges: own, differ } = event.target.data();
+    const { node, edge, groupNumber, edges: own, undetermined, differ } = event.target.data();
     let text = "";
     if (node !== undefined) text = `${nodes[node]}: ${Report.counted(Report.touching[node].filter((e) => e.inGraph).length, "edge")}`;
     else if (edge !== undefined) text = Report.describe(edges[edge]);
     else if (groupNumber !== undefined) text = `${Report.counted(groups.members[groupNumber].length, "variable")} around ${nodes[groups.members[groupNumber][0]]}`;
-    else if (own) text = `${Report.counted(own, "edge")}${differ ? `, different from the reference: ${differ}` : ""}`;
+    else if (own) text = `${Report.counted(own, "edge")}${undetermined ? `, direction not determined: ${undetermined}` : ""}${differ ? `, different from the reference: ${differ}` : ""}`;
     tip.textContent = text;
     tip.hidden = !text;
     if (edge !== undefined) event.target.addClass("near");
@@ -437,7 +428,7 @@
   }
 
   Report.listen((what) => {
-    if ("mode" in what || "radius" in what || "least" in what || "compared" in what || ("view" in what && what.view === "network")) draw();
+    if ("mode" in what || "community" in what || "radius" in what || "least" in what || "compared" in what || ("view" in what && what.view === "network")) draw();
     else if ("chosen" in what && state.mode === "near" && state.chosen !== null) draw();
     else if ("chosen" in what || "edge" in what) highlight();
   });

@@ -1,7 +1,7 @@
 "use strict";
 // The panel beside the drawing: what is known about the selected variable.
 (() => {
-  const { nodes, data, state, touching } = Report;
+  const { nodes, data, state, touching, groups } = Report;
   const panel = document.querySelector("#panel");
   const hint = panel.firstElementChild;
 
@@ -118,17 +118,29 @@
   function partButton() {
     if (!Report.interactive) return [];
     const near = state.mode === "near";
-    const made = element("button", near ? "Show the whole network" : "Show its neighbourhood", { type: "button", id: "part" });
+    const all = Report.overview === "groups" ? "Show all communities" : "Show the whole network";
+    const made = element("button", near ? all : "Show its neighbourhood", { type: "button", id: "part" });
     made.addEventListener("click", () => Report.show(near ? Report.overview : "near"));
     const share = `The drawing shows ${Report.near(state.chosen, state.radius).size} of ${nodes.length} variables.`;
     return near && state.view === "network" ? [element("p", share, { class: "hint" }), made] : [made];
   }
 
+  // What is drawn of a community, and the way back.
+  function communityHelp(members) {
+    const own = new Set(members);
+    const out = Report.edges.filter((edge) => edge.inGraph && own.has(edge.from) !== own.has(edge.to)).length;
+    const made = element("button", "Show all communities", { type: "button", id: "part" });
+    made.addEventListener("click", () => Report.show("groups"));
+    const text = `The drawing shows one community, ${members.length} of ${nodes.length} variables, without ${Report.counted(out, "edge")} to other communities. Select a variable and its neighbourhood to see all of its edges.`;
+    return [element("p", text, { class: "hint" }), made];
+  }
+
   // What the drawing shows, for readers who have selected nothing.
   function help() {
     if (state.view !== "network" || !Report.interactive) return [];
-    if (state.mode === "groups") return [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to open or close it. Lines between boxes stand for as many edges as they are labelled with, and have a head at each end that one of these edges points to.", { class: "hint" })];
-    if (state.mode === "all" && !state.named) return [element("p", `So many variables at once are an overview. ${nodes.length > 300 ? "Each tile is a community: variables with more edges among each other than to the rest, around the one with most edges. Lines between tiles are faint. " : ""}Point at a variable to see its edges, and select it to see its neighbourhood.`, { class: "hint" })];
+    if (state.mode === "groups" && state.community !== null) return communityHelp(groups.members[state.community]);
+    if (state.mode === "groups") return [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to see its variables and edges. Lines between boxes stand for as many edges as they are labelled with, and have a head at each end that one of these edges points to.", { class: "hint" })];
+    if (state.mode === "all" && !state.named) return [element("p", "So many variables at once are an overview. Point at a variable to see its edges, and select it to see its neighbourhood.", { class: "hint" })];
     return [];
   }
 
@@ -194,5 +206,5 @@
 
   watchTables(document);
   show();
-  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "view" in what || "radius" in what || "edited" in what || "named" in what) show(); });
+  Report.listen((what) => { if ("chosen" in what || "edge" in what || "mode" in what || "community" in what || "view" in what || "radius" in what || "edited" in what || "named" in what) show(); });
 })();

@@ -152,5 +152,48 @@ Report.routes = (() => {
     };
   }
 
-  return { HEAD, room, heads, down, across, around };
+  // Angles moved until neighbours on the circle are this far apart, or all of them evenly.
+  function spread(angles) {
+    const least = Math.min(50, 360 / angles.length);
+    const moved = [...angles];
+    for (let round = 0; round < 60; round += 1) {
+      moved.forEach((angle, i) => {
+        const last = i === moved.length - 1;
+        const lack = least - (moved[last ? 0 : i + 1] + (last ? 360 : 0) - angle);
+        if (lack <= 0 || moved.length === 1) return;
+        moved[i] -= lack / 2;
+        moved[last ? 0 : i + 1] += lack / 2;
+      });
+    }
+    return moved;
+  }
+
+  // Among dots: heads point to the centre, and those at the same dot come from different sides.
+  // The last bend is this far from the dot, and at most halfway.
+  function radial(edges, places, bends, reach) {
+    const inner = new Map(edges.map((edge) => [edge, bends(edge)]));
+    const next = (edge, id) => (id === edge.to ? inner.get(edge).at(-1) ?? places.get(edge.from) : inner.get(edge)[0] ?? places.get(edge.to));
+    const sides = new Map();
+    for (const edge of edges) for (const id of [edge.from, edge.to]) if (marked(edge, id)) sides.set(id, [...(sides.get(id) ?? []), edge]);
+    const angles = new Map();
+    for (const [id, own] of sides) {
+      const [x, y] = places.get(id);
+      const angle = (edge) => { const [nx, ny] = next(edge, id); return (Math.atan2(nx - x, y - ny) * 180) / Math.PI; }; // from above, clockwise
+      const sorted = own.map((edge) => [angle(edge), edge]).sort(([a], [b]) => a - b);
+      spread(sorted.map(([first]) => first)).forEach((last, i) => angles.set(`${id} ${sorted[i][1].number}`, last));
+    }
+    const bend = (edge, id) => {
+      const angle = angles.get(`${id} ${edge.number}`);
+      if (angle === undefined) return { end: "outside-to-node", points: [] };
+      const [[x, y], [nx, ny], turn] = [places.get(id), next(edge, id), (angle * Math.PI) / 180];
+      const far = Math.min(reach, 0.5 * Math.hypot(nx - x, ny - y));
+      return { end: `${angle}deg`, points: [[x + far * Math.sin(turn), y - far * Math.cos(turn)]] };
+    };
+    return (edge) => {
+      const [start, stop] = [bend(edge, edge.from), bend(edge, edge.to)];
+      return { start: start.end, stop: stop.end, points: [...start.points, ...inner.get(edge), ...stop.points] };
+    };
+  }
+
+  return { HEAD, room, heads, down, across, around, radial };
 })();
