@@ -46,8 +46,8 @@ def mixed(rows: int = 1500) -> Any:
 TABLES = {"numbers": numbers, "levels": levels, "mixed": mixed}
 
 
-def graph(data: object, search: Search[Any]) -> object:
-    solution: ist.Solution | ist.PAGSolution = ist.learn(data, search=search)
+def graph(data: object, search: Search[Any], **options: Any) -> object:
+    solution: ist.Solution | ist.PAGSolution = ist.learn(data, search=search, **options)
     return solution.pag if isinstance(solution, ist.PAGSolution) else solution.cpdag
 
 
@@ -102,8 +102,10 @@ def test_a_plan_of_small_tables_is_enough_for_small_sets() -> None:
     federation = ist.Federation.simulate(sites, plan=ist.CountPlan.up_to(3))
     search = ist.BossFCI(max_conditioning=1, dag_search=ist.Boss(max_parents=2))
     assert graph(federation, search) == graph(table, search)
-    with pytest.raises(UnplannedError, match="at most 3 variables"):
-        ist.learn(federation, search=ist.PC())
+    advice = r"at most 3 variables.*max_conditioning=1.*dag_search=Boss\(max_parents=2\)"
+    for named in (ist.PC(), ist.FCI(), ist.BossFCI()):
+        with pytest.raises(UnplannedError, match=advice):
+            ist.learn(federation, search=named)
 
 
 @pytest.mark.parametrize("search", [ist.PC(), ist.FCI()], ids=lambda s: type(s).__name__)

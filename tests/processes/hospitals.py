@@ -64,6 +64,7 @@ CARRIERS = pytest.mark.parametrize(
 """The same test over every installed carrier. CI runs it over the default carrier only."""
 
 NAMES = ("a", "b", "c")
+CONTINUOUS = 'kind = "continuous"\nlow = -10.0\nhigh = 10.0'
 SMALL_TABLES = {
     "minimum_cohort = 50": "minimum_cohort = 2",
     "minimum_cell = 5": "minimum_cell = 1",
@@ -103,7 +104,7 @@ class Hospitals:
         draft: Sequence[str] = (),
         carrier: str = "grpc",
         tables: Sequence[NDArray[np.float64]] | None = None,
-        definition: str = 'kind = "continuous"\nlow = -10.0\nhigh = 10.0',
+        definition: str | Sequence[str] = CONTINUOUS,
     ) -> None:
         self.folder = folder
         self.study_folder = folder / "study"
@@ -112,7 +113,9 @@ class Hospitals:
         self.columns = (
             NAMES if len(tables[0].T) == 3 else [f"x{i}" for i in range(len(tables[0].T))]
         )
-        self.definition = definition
+        self.definitions = (
+            [definition] * len(self.columns) if isinstance(definition, str) else definition
+        )
         self.names = list(self.tables)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
@@ -131,7 +134,10 @@ class Hospitals:
             write_csv(self.data(name), self.tables[name], self.columns)
         variables = self.folder / "variables.toml"
         variables.write_text(
-            "\n".join(f'[[variables]]\nname = "{n}"\n{self.definition}\n' for n in self.columns)
+            "\n".join(
+                f'[[variables]]\nname = "{name}"\n{definition}\n'
+                for name, definition in zip(self.columns, self.definitions, strict=True)
+            )
         )
         run(
             *("coordinator", "draft", self.folder / "board", self.study_folder),

@@ -22,14 +22,17 @@ from isthmus.statistics.on_demand import TablesOnDemand
 
 
 def within_tables(search: AnySearch, reason: str, statistics: Summary) -> tuple[AnySearch, str]:
-    """Limit the parents of a search that nobody named to the tables that may be asked for."""
-    tables = statistics.on_demand if isinstance(statistics, Counts) else None
-    if tables is None or tables.limit is None:
+    """Limit a search that nobody named to the tables that were planned, or may be asked for."""
+    if not isinstance(statistics, Counts):
         return search, reason
+    tables = statistics.on_demand
+    limit = statistics.plan.limit if tables is None else tables.limit
+    if limit is None or limit >= len(statistics.schema):
+        return search, reason
+    limits = {"max_parents": limit - 1, "max_conditioning": max(limit - 2, 0)}
     chosen: Any = search
-    return replace(
-        chosen, max_parents=tables.limit - 1
-    ), f"{reason}, with the parents that the planned tables allow"
+    own = {name: limits[name] for name in limits if hasattr(chosen, name)}
+    return replace(chosen, **own), f"{reason}, within the planned tables"
 
 
 @final

@@ -251,7 +251,7 @@ class Counts(Statistic):
                 return tuple(sorted((*asked, *(next(fill) for _ in range(missing)))))
         raise UnplannedError(
             f"The table of {names} was not planned: the plan has {self.plan}. "
-            f"Request counts({self.plan.needed(names)}) or counts(CountPlan.everything())."
+            f"{self.plan.advice(names)}"
         )
 
     def marginal(self, names: Iterable[str]) -> Counts:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import UnplannedError
 from isthmus.statistics.coded import CodedRows
+from isthmus.statistics.plan import advice_on_limit
 from isthmus.types import Floats, Integers
 
 Core: TypeAlias = tuple[int, ...]
@@ -300,7 +301,7 @@ class RowsOfScores:
         if tables.limit is not None and size > tables.limit:
             raise UnplannedError(
                 f"Tables of {size} variables were asked for; the study plans at most "
-                f"{tables.limit}. Give the search max_parents={tables.limit - 1}."
+                f"{tables.limit}. {advice_on_limit(tables.limit, size)}"
             )
         out = np.empty(len(candidates) + 1)
         out[0] = self._family(child, parents)

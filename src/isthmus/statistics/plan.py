@@ -137,12 +137,11 @@ class CountPlan:
         # If no variable is in a group, no table is planned, which Plan.sets does not accept.
         return CountPlan.sets(left) if left else CountPlan(groups=())
 
-    def needed(self, variables: Iterable[str]) -> str:
-        """Return the code of a plan that covers these variables, for error messages."""
-        asked = list(variables)
-        if self.limit is not None:
-            return f"CountPlan.up_to({len(set(asked))})"
-        return f"CountPlan.sets([..., {asked!r}])"
+    def advice(self, names: Sequence[str]) -> str:
+        """Return what to do if a table of these variables is needed, for error messages."""
+        if self.limit is None:
+            return f"Plan CountPlan.sets([..., {names!r}]) or CountPlan.everything()."
+        return advice_on_limit(self.limit, len(names))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data for JSON."""
@@ -182,3 +181,12 @@ def _maximal(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
                 homes.setdefault(name, []).append(len(kept))
             kept.append(group)
     return kept
+
+
+def advice_on_limit(limit: int, needed: int) -> str:
+    """Return what to do if tables have `limit` variables and more are needed."""
+    return (
+        f"Plan CountPlan.up_to({needed}), or limit the search: max_parents={limit - 1}; for a "
+        f"search by tests max_conditioning={max(limit - 2, 0)}, and for BossFCI also "
+        f"dag_search=Boss(max_parents={limit - 1})."
+    )

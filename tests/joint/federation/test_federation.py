@@ -175,6 +175,8 @@ def test_basis_functions() -> None:
     check_moments(wide.moments(), ist.WithFeatures(Frame(data), wide.expansion).moments())
     # Columns and features, two rounds.
     assert len(wide.disclosure().entries) == 10
+    ist.WithFeatures(federation, basis).moments()
+    assert federation.sums == 2  # these are not asked for again
     again = ist.WithFeatures(Federation.simulate(split(data, 5)), basis)
     check_moments(again.moments(), wide.moments(), 1e-9)
     assert len(again.disclosure().entries) == 10

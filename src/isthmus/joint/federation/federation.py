@@ -131,6 +131,7 @@ class Federation(Source):
         self._scheduler = RoundScheduler(study, identity, transport, verifier, journal, first_round)
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
+        self._features: dict[Expansion, FederatedFeatures] = {}
         self._tables: TablesOnDemand | None = None
         self._releases: list[Release] = []
         self._costs: dict[str, NoiseCost] = {}
@@ -351,7 +352,7 @@ class Federation(Source):
                 f"all sites; there are {n}. With fewer rows the sums would reveal single rows. "
                 "Use a basis with fewer functions, or fewer variables."
             )
-        return FederatedFeatures(self, expansion)
+        return self._features.setdefault(expansion, FederatedFeatures(self, expansion))
 
     def _require_basis(self, basis: Basis) -> None:
         """Raise `MismatchError` unless the study allows these basis functions."""

@@ -49,7 +49,13 @@ class IncompleteFederation(Source):
                 f"{missing!r} needs a study that allows requests for {AskExpectation.name!r}, and "
                 f"this one allows {sorted(study.requests)}. Draft a study with this request."
             )
-        study.schema.require(Kind.CONTINUOUS, f"{missing!r} needs")
+        discrete = study.schema.of_kind(Kind.DISCRETE)
+        if discrete:
+            raise MismatchError(
+                f"{missing!r} is for continuous variables in a federation, and {[*discrete[:5]]} "
+                "are discrete. Let each site drop its incomplete rows, or make missing a level, "
+                "before it takes part: Frame(table, missing=DropRows())."
+            )
         self._federation = federation
         self._missing = missing
         self._until = math.inf

@@ -41,7 +41,9 @@ class NonlinearLikelihoodRatio(Score[Moments, IndependenceTest]):
     Parameters
     ----------
     score
-        Score for hybrid searches, such as `BossFCI`, that begin with a graph of the best score.
+        Score for hybrid searches, such as `BossFCI`, that begin with a graph of the best score. It
+        sees lines only, and tests remove edges and add none, so use `PC` or `FCI` for curves
+        without a linear trend.
     basis
         The functions of each variable.
 

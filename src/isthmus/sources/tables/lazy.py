@@ -406,6 +406,11 @@ class Lazy(Source):
         self.schema()
         return any(g.absent is not None for g in self._groups)
 
+    def _is_incomplete(self, schema: Schema) -> bool:
+        """Whether values are missing, as far as the profiles of columns and the groups tell."""
+        known = (p.values < p.rows for n, p in self._known_profiles() if n in schema)
+        return any(known) or self.has_missing
+
     def incomplete(self) -> IncompleteCounts:
         """The distinct rows of discrete variables and how often they occur, with missing values."""
         return incomplete_counts(self.schema(), self._groups)
@@ -433,9 +438,9 @@ class Lazy(Source):
             moments = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
         elif estimation is not None:
             columns = [self._columns[n] for n in schema.names]
-            known = (p.values < p.rows for n, p in self._known_profiles() if n in schema)
-            holes = any(known) or self.has_missing
-            self._moments = estimation.moments(self._engine, schema, columns, holes=holes)
+            self._moments = estimation.moments(
+                self._engine, schema, columns, holes=self._is_incomplete(schema)
+            )
             return self._moments if names is None else self._moments.select(names)
         else:
             computed = self._engine.moments(wanted, [self._columns[n] for n in wanted.names])
@@ -528,6 +533,10 @@ class Lazy(Source):
     def with_features(self, expansion: Expansion) -> LazyFeatures:
         """Return the same table with basis functions, computed by the engine or this process."""
         schema = expansion.widen(self.schema())
+        if self._estimation is not None and self._is_incomplete(schema):
+            raise MismatchError(
+                "Basis functions of missing values cannot be estimated. Use DropRows()."
+            )
         if self._engine.streams:
             return LazyFeatures(self, self.moments_of, None, schema)
         columns = feature_columns(schema, self._columns)
