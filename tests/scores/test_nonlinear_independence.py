@@ -91,6 +91,17 @@ def test_a_curved_chain_is_learned_wherever_the_rows_are() -> None:
     assert len(pag.edges) == 2
 
 
+def test_hybrid_searches_begin_with_a_score_that_sees_curves() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.uniform(-1.0, 1.0, size=500)
+    z = np.exp(rng.normal(size=500) / 3.0)
+    y = x**2 + 0.1 * np.log(z) + 0.1 * rng.normal(size=500)
+    pag = ist.learn(
+        {"x": x, "z": z, "y": y}, search=ist.BossFCI(), score=ist.NonlinearLikelihoodRatio()
+    ).pag
+    assert str(pag) == "x o-> y\nz o-> y"
+
+
 def test_moments_without_functions_are_refused() -> None:
     moments = ist.Frame({"x": np.arange(9.0), "y": np.arange(9.0) ** 2}).moments()
     with pytest.raises(MismatchError, match="Chebyshev"):

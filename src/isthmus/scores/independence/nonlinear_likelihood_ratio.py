@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -16,11 +17,11 @@ from isthmus.objectives import (
     Capabilities,
     IndependenceTest,
     LocalScore,
+    PythonLocalScore,
 )
 from isthmus.options import require_instance
 from isthmus.scores.base import Score
 from isthmus.scores.gaussian import TOLERANCE
-from isthmus.scores.gaussian_criteria import GaussianEBIC
 from isthmus.statistics import Chebyshev, Kind, Moments
 from isthmus.statistics.moments import correlate
 from isthmus.types import Floats
@@ -41,9 +42,8 @@ class NonlinearLikelihoodRatio(Score[Moments, IndependenceTest]):
     Parameters
     ----------
     score
-        Score for hybrid searches, such as `BossFCI`, that begin with a graph of the best score. It
-        sees lines only, and tests remove edges and add none, so use `PC` or `FCI` for curves
-        without a linear trend.
+        Score for hybrid searches, such as `BossFCI`, that begin with a graph of the best score. By
+        default the BIC of these regressions, which also sees curves; a linear score does not.
     basis
         The functions of each variable.
 
@@ -60,14 +60,14 @@ class NonlinearLikelihoodRatio(Score[Moments, IndependenceTest]):
     array([0.])
     """
 
-    score: Score[Any, Any] = GaussianEBIC()
+    score: Score[Any, Any] | None = None
     basis: Chebyshev = Chebyshev(6, 3.0)
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
     gives: ClassVar[Capabilities] = frozenset({INDEPENDENCE_TESTS})
 
     def __post_init__(self) -> None:
-        require_instance(self, "score", Score, "GaussianBIC()")
+        require_instance(self, "score", Score, "GaussianBIC()", optional=True)
         require_instance(self, "basis", Chebyshev, "Chebyshev(6, 3.0)")
 
     def bind(self, statistics: Moments) -> IndependenceTest:
@@ -84,7 +84,7 @@ class NonlinearLikelihoodRatio(Score[Moments, IndependenceTest]):
 class _Regressions(IndependenceTest):
     """Log-likelihoods of regressions: variable i is block i, and its functions are block d + i."""
 
-    def __init__(self, moments: Moments, score: Score[Any, Any]) -> None:
+    def __init__(self, moments: Moments, score: Score[Any, Any] | None) -> None:
         names = moments.schema.names
         super().__init__(names)
         self._values = moments.without_features()
@@ -125,4 +125,13 @@ class _Regressions(IndependenceTest):
         return p_values
 
     def local_score(self) -> LocalScore:
-        return LOCAL_SCORES.require(self._score.bind(self._values))
+        if self._score is not None:
+            return LOCAL_SCORES.require(self._score.bind(self._values))
+        return PythonLocalScore(self.nodes, self._bic, equivalent=False)
+
+    def _bic(self, child: int, parents: tuple[int, ...]) -> float:
+        """Return the BIC of the regression of a variable on functions of its parents."""
+        own = np.array(parents, np.int64)
+        likelihood = self._likelihood.extensions(child, len(self.nodes) + own, own[:0])[0]
+        price = 0.5 * math.log(self._values.n)  # per function
+        return float(likelihood) - price * int(self._functions[own].sum())
