@@ -27,8 +27,8 @@ import isthmus as ist
 from isthmus.errors import IsthmusWarning
 from isthmus.io import read_bif
 from isthmus.joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
-from isthmus.joint.noise.counts import NoisyCounts, noisy_counts
-from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
+from isthmus.joint.noise.counts import noisy_counts
+from isthmus.joint.noise.moments import noisy_moments
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.metrics.hamming import shd_cpdag
 from isthmus.simulate import (
@@ -89,9 +89,8 @@ class Problem:
         """The counts that a coordinator estimates from the first n rows, with two requests."""
         study = self.study(epsilon)
 
-        def ask(number: int, plan: ist.CountPlan) -> tuple[list[int], int]:
-            release = NoisyCounts(study, number, plan)
-            key = n, release.layout.sets
+        def ask(release: NoisyRelease) -> tuple[list[int], int]:
+            key = n, release.request().to_bytes()
             if key not in self.sums:
                 self.sums[key] = release.integers(self.rows[:n])
             return noisy_total(release, self.sums[key], rng)[0], SITES
@@ -102,8 +101,7 @@ class Problem:
         """The moments that a coordinator estimates from the first n rows, round by round."""
         study = self.study(epsilon)
 
-        def ask(number: int, transform: Any) -> tuple[list[int], int]:
-            release = NoisyMoments(study, number, transform)
+        def ask(release: NoisyRelease) -> tuple[list[int], int]:
             return noisy_total(release, release.integers(self.rows[:n]), rng)[0], SITES
 
         return noisy_moments(study, ask)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from isthmus.joint import Study
-from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
-from isthmus.joint.noise.release import NoisyEstimate
+from isthmus.joint.federation.requests.statistics import AskMoments
+from isthmus.joint.noise.moments import noisy_moments
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.statistics import Moments
-from isthmus.types import Floats
 
 
 def estimate(
@@ -23,10 +23,10 @@ def estimate(
     """What a coordinator learns from these rows of all sites together."""
     sites = len(study.members)
 
-    def ask(number: int, transform: Floats | None) -> tuple[list[int], int]:
-        if asked is not None:
-            asked.append(number)
-        release = NoisyMoments(study, number, transform)
+    def ask(release: NoisyRelease) -> tuple[list[int], int]:
+        request = release.request()
+        if asked is not None and isinstance(request, AskMoments) and request.round is not None:
+            asked.append(request.round)
         noise = rng.normal(size=release.numbers) * release.spread * release.scale
         total = release.integers(rows) + np.rint(noise * math.sqrt(sites)).astype(np.int64)
         return total.tolist(), sites

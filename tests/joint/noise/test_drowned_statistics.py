@@ -11,10 +11,10 @@ from tests.joint.noise.test_noisy_statistics import DISCRETE, study
 
 import isthmus as ist
 from isthmus.errors import MismatchError
-from isthmus.joint.noise.counts import NoisyCounts, noisy_counts
-from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
-from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema, Variable
-from isthmus.types import Floats
+from isthmus.joint.noise.counts import noisy_counts
+from isthmus.joint.noise.moments import noisy_moments
+from isthmus.joint.noise.release import NoisyRelease
+from isthmus.statistics import Counts, Kind, Moments, Schema, Variable
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.IsthmusWarning")
 
@@ -28,16 +28,14 @@ SUMS = {"zero": np.zeros(1000), "negative": np.full(1000, -1e6), "noise": NOISE}
 
 
 def moments(name: str) -> Moments:
-    def ask(number: int, transform: Floats | None) -> tuple[list[int], int]:
-        release = NoisyMoments(STUDY, number)
+    def ask(release: NoisyRelease) -> tuple[list[int], int]:
         return [int(v) for v in SUMS[name][: release.numbers] * release.unit], 4
 
     return noisy_moments(STUDY, ask).statistic
 
 
 def counts(name: str) -> Counts:
-    def ask(number: int, plan: CountPlan) -> tuple[list[int], int]:
-        release = NoisyCounts(COUNTED, number, plan)
+    def ask(release: NoisyRelease) -> tuple[list[int], int]:
         wide = release.scale / 1e4  # the noise that the study states
         return [int(v) for v in SUMS[name][: release.numbers] * release.spread * wide], 4
 

@@ -23,7 +23,7 @@ from isthmus.joint.noise.counts import (
 )
 from isthmus.joint.noise.dependence import Dependence
 from isthmus.joint.noise.interactions import FINE, PAIRS, TABLES, ContrastLayout, Interactions
-from isthmus.joint.noise.release import NoisyEstimate
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.joint.noise.structure import (
     directed,
     first_skeleton,
@@ -49,8 +49,7 @@ def estimate(rows: Any, schema: Schema, seed: int, epsilon: float = 1.0) -> Nois
     """What a coordinator learns from rows of four sites together."""
     agreed, rng = study(schema, ["counts"], epsilon=epsilon, plan=3), np.random.default_rng(seed)
 
-    def ask(number: int, plan: CountPlan) -> tuple[list[int], int]:
-        release = NoisyCounts(agreed, number, plan)
+    def ask(release: NoisyRelease) -> tuple[list[int], int]:
         noise = rng.normal(size=release.numbers) * release.spread * release.scale * 2.0
         return (release.integers(rows) + np.rint(noise).astype(int)).tolist(), 4
 

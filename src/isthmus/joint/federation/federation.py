@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
@@ -29,9 +29,9 @@ from isthmus.joint.federation.requests.tables import (
 )
 from isthmus.joint.federation.round_scheduler import RoundScheduler
 from isthmus.joint.noise.cost import NoiseCost
-from isthmus.joint.noise.counts import NoisyCounts, counted_schema, noisy_counts
-from isthmus.joint.noise.moments import NoisyMoments, noisy_moments
-from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
+from isthmus.joint.noise.counts import noisy_counts
+from isthmus.joint.noise.moments import noisy_moments
+from isthmus.joint.noise.release import AskNoisy, NoisyEstimate, NoisyRelease
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
@@ -56,7 +56,7 @@ from isthmus.statistics import (
     Schema,
 )
 from isthmus.statistics.on_demand import Core, TablesOnDemand
-from isthmus.types import Floats, Integers
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.joint.methods.admm.admm import Consensus
@@ -250,7 +250,7 @@ class Federation(Source):
         self.schema().indices(asked)
         if self._study.privacy is not None and not self._moments:
             # With privacy, one series of rounds is answered, from which all others follow.
-            self._moments.append(self._noisy_moments())
+            self._moments.append(self._estimated(AskMoments.name, noisy_moments))
         for known in self._moments:
             if all(n in known.schema for n in asked):
                 return known if known.schema.names == asked else known.select(asked)
@@ -269,7 +269,7 @@ class Federation(Source):
         study = self._study.plan
         if study is not None and self._study.privacy is not None:
             if not self._counts:
-                self._counts.append(self._noisy_counts())
+                self._counts.append(self._estimated(AskCounts.name, noisy_counts))
             return self._counts[0]
         if self._asks_on_demand(plan):
             return self._counts_on_demand(plan)
@@ -387,47 +387,20 @@ class Federation(Source):
         self._releases += [Release(s, what, form, len(total)) for s in active]
         return total, len(active)
 
-    def _noisy_counts(self) -> Counts:
-        """Return counts that are estimated from two requests with noise."""
-        releases: list[NoisyCounts] = []
-        names, sites = counted_schema(self._study).names, list[int]()
+    def _estimated(self, name: str, estimate: Callable[[Study, AskNoisy], NoisyEstimate[T]]) -> T:
+        """Return a statistic from rounds with noise; keep what the noise cost, and warn of it."""
+        releases, sites = list[NoisyRelease](), list[int]()
 
-        def ask(number: int, plan: CountPlan) -> tuple[list[int], int]:
-            releases.append(NoisyCounts(self._study, number, plan))
-            total, active = self._sum(AskCounts(names, plan, number), releases[-1])
+        def ask(release: NoisyRelease) -> tuple[list[int], int]:
+            total, active = self._sum(release.request(), release)
+            releases.append(release)
             sites.append(active)
             return to_ints(total), active
 
-        estimate = noisy_counts(self._study, ask)
-        self._note_cost(AskCounts.name, releases, estimate, min(sites))
-        return estimate.statistic
-
-    def _noisy_moments(self) -> Moments:
-        """Return moments that are estimated from rounds with noise."""
-        releases: list[NoisyMoments] = []
-        names, sites = self.schema().names, list[int]()
-
-        def ask(number: int, transform: Floats | None) -> tuple[list[int], int]:
-            entries = () if transform is None else tuple(transform.reshape(-1).tolist())
-            releases.append(NoisyMoments(self._study, number))
-            total, active = self._sum(AskMoments(names, number, entries), releases[-1])
-            sites.append(active)
-            return to_ints(total), active
-
-        estimate = noisy_moments(self._study, ask)
-        self._note_cost(AskMoments.name, releases, estimate, min(sites))
-        return estimate.statistic
-
-    def _note_cost(
-        self,
-        name: str,
-        releases: Sequence[NoisyRelease],
-        estimate: NoisyEstimate[Any],
-        sites: int,
-    ) -> None:
-        """Keep what noise cost, and warn of it."""
-        self._costs[name] = NoiseCost.of(name, releases, estimate, sites)
+        estimated = estimate(self._study, ask)
+        self._costs[name] = NoiseCost.of(name, releases, estimated, min(sites))
         self._costs[name].warn()
+        return estimated.statistic
 
     def objective(self, accepts: Sequence[Capability[Any]] | None) -> Consensus | None:
         """Return the parameters that the sites can agree on, step by step, by ADMM."""

@@ -117,7 +117,7 @@ class NoiseCost:
                 "wider bounds, or take the logarithm of skewed variables first."
             )
         if said:
-            warnings.warn(" ".join(said), DataWarning, stacklevel=4)
+            warnings.warn(" ".join(said), DataWarning, stacklevel=3)
 
 
 def _rows(count: int) -> str:

@@ -9,15 +9,16 @@ et al. 2022). Scores and searches use the counts of these rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import combinations
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.statistics import AskCounts
 from isthmus.joint.noise.dependence import Dependence
 from isthmus.joint.noise.interactions import (
     FINE,
@@ -27,7 +28,7 @@ from isthmus.joint.noise.interactions import (
     Positions,
     layout_of,
 )
-from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
+from isthmus.joint.noise.release import AskNoisy, NoisyEstimate, NoisyRelease
 from isthmus.joint.noise.structure import (
     FALSE_PAIRS,
     directed,
@@ -80,6 +81,7 @@ class NoisyCounts(NoisyRelease):
     def __init__(self, study: Study, number: int, plan: CountPlan) -> None:
         super().__init__(study)
         self._number = number
+        self._plan = plan
         self._schema = counted_schema(study)
         self.layout = layout_of(self._schema, plan, number)
 
@@ -103,6 +105,9 @@ class NoisyCounts(NoisyRelease):
     def spread(self) -> Floats:
         return self.layout.spread
 
+    def request(self) -> AskCounts:
+        return AskCounts(self._schema.names, self._plan, self._number)
+
     def integers(self, values: Floats) -> Integers:
         places = list(self.study.schema.indices(self._schema.names))
         total = np.zeros(self.numbers, dtype=np.int64)
@@ -112,11 +117,7 @@ class NoisyCounts(NoisyRelease):
         return total
 
 
-AskTables: TypeAlias = Callable[[int, CountPlan], tuple[list[int], int]]
-"""Asks all sites for tables; returns the sum and the number of sites in it."""
-
-
-def noisy_counts(study: Study, ask: AskTables) -> NoisyEstimate[Counts]:
+def noisy_counts(study: Study, ask: AskNoisy) -> NoisyEstimate[Counts]:
     """Estimate the counts of all discrete variables of a study, with at most two requests."""
     schema = counted_schema(study)
     found = Interactions(tuple(int(k) for k in schema.cardinalities))
@@ -124,7 +125,7 @@ def noisy_counts(study: Study, ask: AskTables) -> NoisyEstimate[Counts]:
 
     def take(number: int, plan: CountPlan) -> float:
         release = NoisyCounts(study, number, plan)
-        total, sites = ask(number, plan)
+        total, sites = ask(release)
         scale = release.scale * math.sqrt(sites)
         found.add(release.layout, total, scale)
         return scale / FINE

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
+from isthmus.joint.federation.requests.statistics import AskMoments
+from isthmus.joint.noise.release import AskNoisy, NoisyEstimate, NoisyRelease
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.noise.whitening import (
     FINE,
@@ -86,6 +86,10 @@ class NoisyMoments(NoisyRelease):
             return super().spread
         return products_spread(self._columns.width)
 
+    def request(self) -> AskMoments:
+        entries = () if self._transform is None else tuple(self._transform.ravel().tolist())
+        return AskMoments(self.study.schema.names, self._number, entries)
+
     def integers(self, values: Floats) -> Integers:
         if self._number == SURVEY:
             return self._columns.survey(values)
@@ -93,20 +97,17 @@ class NoisyMoments(NoisyRelease):
         return self._columns.products(values, self._transform)
 
 
-AskRound: TypeAlias = Callable[[int, Floats | None], tuple[list[int], int]]
-"""Asks all sites for a round; returns the sum and the number of sites in it."""
-
-
-def noisy_moments(study: Study, ask: AskRound) -> NoisyEstimate[Moments]:
+def noisy_moments(study: Study, ask: AskNoisy) -> NoisyEstimate[Moments]:
     """Estimate the moments of all variables of a study, round by round."""
-    release = NoisyMoments(study, LAST)
-    layout = columns_of(study, release.privacy)
+    last = NoisyMoments(study, LAST)
+    layout = columns_of(study, last.privacy)
 
     def asked(number: int, transform: Floats | None) -> tuple[list[int], float]:
-        total, sites = ask(number, transform)
-        return total, NoisyMoments(study, number).scale * math.sqrt(sites)
+        release = NoisyMoments(study, number, transform)
+        total, sites = ask(release)
+        return total, release.scale * math.sqrt(sites)
 
-    return estimated(layout, *in_rounds(layout, asked, noise_of(release)))
+    return estimated(layout, *in_rounds(layout, asked, noise_of(last)))
 
 
 def noise_of(release: NoisyMoments) -> float:

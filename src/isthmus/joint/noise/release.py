@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.noise.accounting import cost, epsilon_of, scale_for
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64
@@ -79,6 +81,10 @@ class NoisyRelease(ABC):
         """The largest norm of the integers of one row, each divided by its `spread`."""
 
     @abstractmethod
+    def request(self) -> SumRequest[Any]:
+        """Return the request that this answers."""
+
+    @abstractmethod
     def integers(self, values: Floats) -> Integers:
         """Return the answer of a site without noise; each row contributes at most its bound."""
 
@@ -111,6 +117,10 @@ class NoisyRelease(ABC):
     def cost(self, sites: int) -> float:
         """Return the ρ of the answer if this number of sites do not reveal their noise."""
         return cost(self.sensitivity, self.scale, sites, self.numbers)
+
+
+AskNoisy: TypeAlias = Callable[[NoisyRelease], tuple[list[int], int]]
+"""Asks all sites for an answer with noise; returns the sum and the number of sites in it."""
 
 
 def first_rows(persons: Integers, limit: int) -> Integers:
