@@ -92,8 +92,27 @@ def test_a_stopped_run_has_a_graph_without_directions() -> None:
 
 def test_categories_are_refused() -> None:
     data = table(simulate.Uniform()).assign(level=lambda t: np.where(t["a"] > 0, "high", "low"))
-    with pytest.raises(MismatchError, match="continuous"):
+    with pytest.raises(MismatchError, match=r"continuous.*leave these columns out") as caught:
         ist.learn(data, search=ist.LiNGAM())
+    assert "numbers" not in str(caught.value)  # codes of categories are no amounts
+    assert ist.learn(data.drop(columns="level"), search=ist.LiNGAM()).dag.nodes == CHAIN.nodes
+    assert ist.learn(data).dag.nodes == tuple(data)
+
+
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")  # of heavy tails and curves
+def test_intervals_of_effects_allow_for_unequal_variance() -> None:
+    known = ist.Knowledge(tiers=[["x"], ["y"]])
+    covered, trials = 0, 100
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        x = rng.exponential(size=1000)
+        y = 0.8 * x + (0.2 + x) * (rng.exponential(size=1000) - 1.0)
+        solution = ist.learn({"x": x, "y": y}, search=ist.LiNGAM(), knowledge=known)
+        estimate = solution.effect("x", "y")
+        assert estimate.robust
+        low, high = estimate.interval()
+        covered += low <= 0.8 <= high
+    assert covered / trials > 0.88  # 0.54 with the error for noise of constant variance
 
 
 def test_the_test_alone_chooses_the_search() -> None:

@@ -43,9 +43,9 @@ def test_kinds_of_simulated_sites_name_the_argument() -> None:
 def test_kinds_that_a_score_refuses_come_with_advice_for_these_data() -> None:
     text = {"a": RNG.choice(["x", "y"], 60), "b": RNG.choice(["u", "v"], 60)}
     numbers = RNG.normal(size=(60, 2))
-    with pytest.raises(MismatchError, match=r"Leave out the search.*or encode 'a' as numbers"):
+    with pytest.raises(MismatchError, match=r"Leave out the search.*that fits\.$"):
         ist.learn(text, search=ist.Notears())
-    with pytest.raises(MismatchError, match=r"Use BIC\(\), or encode 'a' as numbers"):
+    with pytest.raises(MismatchError, match=r"Use BIC\(\)\.$"):
         ist.learn(text, score=ist.GaussianBIC())
     with pytest.raises(MismatchError, match=r"Leave out the search.*CONTINUOUS"):
         ist.learn({"a": RNG.integers(0, 3, 60), "b": numbers[:, 0]}, search=ist.Notears())

@@ -316,9 +316,9 @@ def _require_kind(
         return
     more = f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else ""
     local = accepts is None or LOCAL_SCORES in accepts
+    mixed = len(wrong) < len(schema.variables)
     other = "Leave out the search (and the score) to get one that fits"
     if local:
-        mixed = len(wrong) < len(schema.variables)
         pure = "GaussianBIC()" if kind is Kind.DISCRETE else "BIC()"
         other = "Use DegenerateGaussian() for mixed tables" if mixed else f"Use {pure}"
     levels = schema[wrong[0]].levels
@@ -329,7 +329,8 @@ def _require_kind(
             "signed study."
         )
     elif kind is Kind.CONTINUOUS and any(isinstance(level, str) for level in levels):
-        advice = f"{other}, or encode {wrong[0]!r} as numbers in the table."
+        # Codes of categories would be read as amounts.
+        advice = f"{other}, or leave these columns out of the table." if mixed else f"{other}."
     else:
         kinds = f"kinds={{{wrong[0]!r}: Kind.{str(kind).upper()}}}"
         advice = f"{other}, or say how to read a column: {kinds}."

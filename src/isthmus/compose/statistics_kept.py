@@ -99,6 +99,7 @@ class LearnedStatistics:
         local = None if has_rows and not score.of_columns else LOCAL_SCORES.of(problem.objective)
         curves = score.basis is not None and INDEPENDENT_NOISE not in score.gives
         nonlinear = curves or (has_rows and not score.of_columns)
+        source = problem.source.without_features()
         evidence = cls(
             statistics,
             problem.objective.nodes,
@@ -108,9 +109,7 @@ class LearnedStatistics:
             "Gaussian network, which does not include nonlinear effects."
             if nonlinear
             else None,
-            problem.source
-            if problem.source.in_memory or problem.schema.of_kind(Kind.DISCRETE)
-            else None,
+            source if source.in_memory or problem.schema.of_kind(Kind.DISCRETE) else None,
             problem.reading.maps,
         )
         evidence.__dict__["local"] = local  # it has computed many families already

@@ -102,6 +102,10 @@ class Source(ABC):
         cannot compute basis functions raises `MismatchError`.
         """
 
+    def without_features(self) -> Source:
+        """Return the same data without basis functions; the source itself if it has none."""
+        return self
+
     def with_missing(self, missing: Missing) -> Source:
         """Return the same data with a strategy for missing values, for sources that support it."""
         raise SchemaError(

@@ -54,6 +54,9 @@ class WithFeatures(Source):
     def with_features(self, expansion: Expansion) -> Source:
         return self._wide.with_features(expansion)
 
+    def without_features(self) -> Source:
+        return self._source
+
     def disclosure(self) -> Disclosure:
         """Data that were released for the standardisation, and for the basis functions."""
         return self._wide.disclosure()
