@@ -108,6 +108,8 @@ def test_noise_is_the_default_and_exact_sums_are_a_choice(
         (["--expected-rows", "-2"], "expected_rows is -2; it must not be negative"),
         (["--method", "admm"], "There is no noise for ADMM. Pass --exact"),
         (["--missing", "ExpectationMaximisation"], "There is no noise for --missing"),
+        (["--exact", "--method", "admm", "--search", "LiNGAM"], "is for secure sums of complete"),
+        (["--exact", "--score", "BIC", "--search", "LiNGAM"], "needs tests of independent noise"),
         (["--search", "LiNGAM"], "There is no noise for the basis functions Products(radius=30.0)"),
         (["--lags", "1"], "State how many with --rows-per-person, or pass --exact"),
     ],
