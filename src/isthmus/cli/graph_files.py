@@ -101,7 +101,7 @@ class GraphFile:
 
 def read_graph_file(given: str) -> GraphFile:
     """Read a graph, a network or a solution."""
-    from isthmus.results.solution_file import holds_pag
+    from isthmus.results.solution_file import FORMAT, PAG_FORMAT, read_solution
 
     if given.startswith(DATASET):
         network = dataset(given.removeprefix(DATASET)).network
@@ -114,8 +114,8 @@ def read_graph_file(given: str) -> GraphFile:
         raise FileNotFoundError(f"There is no file {given!r}. Check the name and the folder.")
     try:
         if endings[-1] == ".isthmus":
-            kind = ist.PAGSolution if holds_pag(path) else ist.Solution
-            content: Any = kind.load(path)
+            kinds: Any = {FORMAT: ist.Solution, PAG_FORMAT: ist.PAGSolution}
+            content: Any = read_solution(path, kinds)
         else:
             content = getattr(ist.io, _READERS[endings[-1]])(path)
     except FormatError as error:

@@ -146,7 +146,7 @@ class PAGSolution:
         """Read a solution that was written by `save`."""
         from isthmus.results.solution_file import PAG_FORMAT, read_solution
 
-        return read_solution(path, cls, PAG_FORMAT)
+        return read_solution(path, {PAG_FORMAT: cls})
 
     def _attributes(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

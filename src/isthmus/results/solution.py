@@ -347,9 +347,9 @@ class Solution:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Solution:
         """Read a solution that was written by `save`."""
-        from isthmus.results.solution_file import read_solution
+        from isthmus.results.solution_file import FORMAT, read_solution
 
-        return read_solution(path, cls)
+        return read_solution(path, {FORMAT: cls})
 
     def save_bif(self, path: str | PathLike[str]) -> None:
         """Fit conditional probability tables and write them as a BIF file."""

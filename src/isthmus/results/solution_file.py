@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from os import PathLike
@@ -105,17 +105,8 @@ def _knowledge(knowledge: Knowledge) -> dict[str, Any]:
     }
 
 
-def holds_pag(path: str | PathLike[str]) -> bool:
-    """Return whether a file is a solution with a PAG; False for all other files."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return bool(json.loads(archive.read(_SOLUTION))["format"] == PAG_FORMAT)
-    except _DAMAGE:
-        return False
-
-
-def read_solution(path: str | PathLike[str], build: Callable[..., T], expected: str = FORMAT) -> T:
-    """Return what ``build`` makes of the attributes of the solution in a file."""
+def read_solution(path: str | PathLike[str], build: Mapping[str, Callable[..., T]]) -> T:
+    """Return what ``build`` makes of the attributes of the solution in a file, by its format."""
     with Path(path).open("rb") as stream, _readable(path), zipfile.ZipFile(stream) as archive:
         content = json.loads(archive.read(_SOLUTION))
         names = archive.namelist()
@@ -123,15 +114,15 @@ def read_solution(path: str | PathLike[str], build: Callable[..., T], expected: 
         fitted = archive.read(_NETWORK).decode() if _NETWORK in names else None
         kind = content.get("format") if isinstance(content, dict) else None
         if kind not in _LOADERS:
-            raise FormatError(f"this version reads the format {expected!r}.")
-    if kind != expected:
+            raise FormatError(f"this version reads the format {next(iter(build))!r}.")
+    if kind not in build:
         raise FormatError(f"{path} {_LOADERS[kind]}")
     with _readable(path):
         graph = _pag(content) if kind == PAG_FORMAT else _dag(content, fitted)
         attributes, kept = _attributes(content), None
         if packed is not None:
             kept = hooks.statistics_from_bytes(packed, attributes["reading"].maps)
-        return build(**graph, **attributes, statistics_kept=kept)
+        return build[kind](**graph, **attributes, statistics_kept=kept)
 
 
 @contextmanager
