@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 from isthmus.errors import AbortedError
 from isthmus.joint.shares import link
-from isthmus.joint.shares.alignment import intersect
+from isthmus.joint.shares.alignment import aligned_to_both
 from isthmus.joint.shares.link import LinkOptions, connect
 
 
-def main(folder: Path, rank: int, own: str, other: str, ports: str, people: str) -> None:
+def main(
+    folder: Path, rank: int, own: str, other: str, ports: str, people: str, others: str
+) -> None:
     link.TRIES, link.ANSWER = 6, 2.0
     first, second = (f"127.0.0.1:{p}" for p in ports.split(","))
     options = LinkOptions(
@@ -24,14 +27,16 @@ def main(folder: Path, rank: int, own: str, other: str, ports: str, people: str)
         str(folder / f"{other}.crt"),
         10.0,
     )
-    private = folder / f"private{rank}"
-    private.mkdir()
     try:
-        found = intersect(connect(options), people.split(","), private).tolist()
+        connection = connect(options)
+        rows, _ = aligned_to_both(connection, people.split(","), int(others))
+        found = rows.tolist()
     except AbortedError as error:
         found = error.reason
-    left = [p.name for p in private.iterdir()]
-    (folder / f"found{rank}.json").write_text(json.dumps([found, left]))
+    (folder / f"found{rank}.json").write_text(json.dumps(found))
+    end = time.monotonic() + 30
+    while not (folder / f"found{1 - rank}.json").exists() and time.monotonic() < end:
+        time.sleep(0.1)  # as a party does: the other engine may still wait for its last message
 
 
 if __name__ == "__main__":

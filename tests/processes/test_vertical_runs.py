@@ -160,11 +160,11 @@ def test_lies(companies: Callable[..., Companies], lie: str, reason: str, text: 
     assert world.status("shop")["reason"].startswith(f"ended: {reason}")
 
 
-def test_more_people_in_common_than_stated(companies: Callable[..., Companies]) -> None:
+def test_more_people_than_stated(companies: Callable[..., Companies]) -> None:
     world = companies()
     assert world.both(shop={"CLAIM": "{'people': 199}"})[0] == ExitCode.ABORTED
     assert world.status("bank")["reason"] == "other identifiers"
-    assert "200 people would be in common" in world.status("bank")["why"]
+    assert "another number of people than it has stated" in world.status("bank")["why"]
     assert [event for event, _ in world.ledger("bank")] == ["aligning"]
 
 

@@ -1,4 +1,4 @@
-"""Intersections by commutative encryption: the size alone, or the people to one party."""
+"""Intersections by commutative encryption: people to both or to one party, or the size alone."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from isthmus.joint.shares.alignment import (
     CURVE,
     MODULUS,
     Multiplier,
+    aligned_to_both,
     aligned_to_one,
     count_common,
     is_square,
@@ -35,7 +36,7 @@ class Link:
         self._queues[to].put(data)
 
     def recv(self, _: int) -> bytes:
-        self.seen.append(self._queues[self.rank].get(timeout=60))
+        self.seen.append(self._queues[self.rank].get(timeout=20))
         return self.seen[-1]
 
 
@@ -56,6 +57,7 @@ def both(function: Callable[..., Any], people: list[list[str]], *more: Any) -> A
 
 
 PEOPLE = [[f"p{i}" for i in range(40)], [f"p{i}" for i in range(60, 15, -1)]]
+HIGH_BIT = point_of("x")[:-1] + bytes([point_of("x")[-1] | 128])
 COMMON = {f"p{i}" for i in range(16, 40)}
 
 
@@ -97,11 +99,70 @@ def test_the_size_does_not_tell_who() -> None:
     """The points that come back to the party that counts are in an order of their own."""
     results, seen = both(count_common, [PEOPLE[0], PEOPLE[0]], 2)
     assert results == [40, 40]
-    first = seen[0][1]
-    returned = seen[0][3]
+    _, first, returned = seen[0]
     assert len(first) == len(returned) == 40 * 32
     sent = seen[1][1]  # what the first party sent, in its order
     assert not any(sent[k : k + 32] in first for k in range(0, len(sent), 32))
+
+
+@pytest.mark.parametrize("batch", [7, 1024])
+def test_each_party_learns_who_and_rows_are_aligned(
+    monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    monkeypatch.setattr(alignment, "BATCH", batch)
+    (first, second), _ = both(aligned_to_both, PEOPLE)
+    assert first[1] == second[1] == len(COMMON)
+    names = [[PEOPLE[rank][i] for i in rows] for rank, (rows, _) in enumerate((first, second))]
+    assert names[0] == names[1]
+    assert set(names[0]) == COMMON
+    for rows, people in both(aligned_to_both, [["a"], ["b", "c"]])[0]:
+        assert (rows.tolist(), people) == ([], 0)
+
+
+def against(other: Callable[[Any], None], people: list[str], stated: int) -> AbortedError:
+    """How an unchanged party of rank 0 ends that aligns with another program."""
+    queues: list[Queue[bytes]] = [Queue(), Queue()]
+    links: list[Any] = [Link(rank, queues) for rank in (0, 1)]
+    thread = threading.Thread(target=other, args=(links[1],))
+    thread.start()
+    with pytest.raises(AbortedError) as caught:
+        aligned_to_both(links[0], people, stated)
+    thread.join(60)
+    return caught.value
+
+
+@pytest.mark.parametrize(("counts", "reason"), [(3, "broken message"), (4, "other identifiers")])
+def test_nobody_asks_for_more_people_than_it_has_stated(counts: int, reason: str) -> None:
+    """The other party states three people, and comes with four points."""
+
+    def other(link: Any) -> None:
+        link.send(0, counts.to_bytes(8, "little"))
+        link.send(0, b"".join(point_of(str(i)) for i in range(4)))
+
+    assert against(other, ["0", "1"], 3).reason == reason
+
+
+def test_nobody_names_rows_of_the_other_party_by_returning_its_answers() -> None:
+    """Whoever may answer last could send points of the other party back, and then its answers."""
+
+    def other(link: Any) -> None:
+        for _ in range(2):  # the number of people, and their points
+            link.send(0, link.recv(0))
+        link.recv(0)
+        link.send(0, bytes(32))  # it cannot commit yet to what it will get
+        salt, answers = link.recv(0), link.recv(0)
+        link.send(0, salt)
+        link.send(0, answers)
+
+    assert against(other, ["0", "1"], 2).reason == "broken message"
+
+
+def test_a_commitment_sent_back_is_not_one_of_the_other_party() -> None:
+    def other(link: Any) -> None:
+        for _ in range(5):
+            link.send(0, link.recv(0))
+
+    assert against(other, ["0", "1"], 2).reason == "broken message"
 
 
 @pytest.mark.parametrize("receiver", [0, 1])
@@ -122,11 +183,11 @@ def test_one_party_learns_who_and_rows_are_aligned(receiver: int) -> None:
     [
         [b""],
         [b"12345678"],
-        [(1).to_bytes(8, "little")],  # not as many as it stated
         [(2).to_bytes(8, "little"), bytes(63)],
         [(2).to_bytes(8, "little"), bytes(96)],
         [(2).to_bytes(8, "little"), bytes(32) + point_of("x")],  # a point of low order
         [(2).to_bytes(8, "little"), point_of("x") * 2],
+        [(2).to_bytes(8, "little"), point_of("x") + HIGH_BIT],  # the same point, written otherwise
     ],
 )
 def test_messages_that_are_no_points(messages: list[bytes]) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -25,7 +24,7 @@ from isthmus.errors import AbortedError, DataError, IsthmusError
 from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.request_catalogue import registered_request
-from isthmus.joint.shares.alignment import aligned_to_one, count_common, intersect
+from isthmus.joint.shares.alignment import aligned_to_both, aligned_to_one, count_common
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import Opener, SecretSharingRuntime
 from isthmus.joint.shares.link import LinkOptions, connect, require_spu
@@ -110,7 +109,7 @@ class Inputs:
             return cls(options, study, request, people, hashes, rows, given["columns"])
 
 
-def serve(parent: Parent, folder: Path) -> None:
+def serve(parent: Parent) -> None:
     """Connect, find the common people, compute, and report the result."""
     given = Inputs.from_bytes(parent.call({"inputs": code_hash()}))
     require_spu()
@@ -126,7 +125,7 @@ def serve(parent: Parent, folder: Path) -> None:
     else:
         positions, people = given.positions, given.people
         if given.hashes:
-            positions, people = aligned(link, study, given, folder)
+            positions, people = aligned(link, study, given)
             parent.call({"aligned": [positions.tolist(), people]})
         parent.call({"sharing": None})
         result = compute(link, study, given, parent, positions, people)
@@ -161,17 +160,14 @@ def compute(
     return request.of(study).compute(SecretSharingRuntime(link, opener), columns, study)
 
 
-def aligned(
-    link: Context, study: Study, given: Inputs, folder: Path
-) -> tuple[NDArray[np.intp], int]:
+def aligned(link: Context, study: Study, given: Inputs) -> tuple[NDArray[np.intp], int]:
     """Return the own rows in an order that both parties use, and the number of common people.
 
     A row of -1 means that this party does not have the person.
     """
     knower = two_parties(study.protocol).knower
     if knower is None:
-        rows = intersect(link, given.hashes, folder)
-        return rows, len(rows)
+        return aligned_to_both(link, given.hashes, given.people)
     return aligned_to_one(link, given.hashes, knower, given.people)
 
 
@@ -180,7 +176,7 @@ def main(pipe: str, folder: str) -> None:
     parent = Parent(Connection(int(pipe)))
     os.chdir(folder)  # SPU leaves log files where it runs
     try:
-        serve(parent, Path(folder))
+        serve(parent)
     except AbortedError as error:
         parent.call({"failed": [error.reason or "engine", str(error)]})
     except DataError as error:

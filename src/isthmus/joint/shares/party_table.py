@@ -120,10 +120,10 @@ def _rows(positions: list[int]) -> str:
 
 
 def hashed(identifiers: list[str], key: bytes) -> list[str]:
-    """Return a keyed hash of each identifier, so that no temporary file tells identifiers.
+    """Return a keyed hash of each identifier, so that the engine does not get identifiers.
 
     The key is made of random numbers of both parties, is new in each attempt, and is never written
-    to disk. Without it, nobody can try identifiers until one of them has the hash.
+    to disk.
     """
     start = hmac.new(key, digestmod=hashlib.sha256)
     hashes = []

@@ -27,6 +27,7 @@ from isthmus.joint.methods.secret_search import (
 from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.private_files import replace_private, write_private
+from isthmus.joint.shares.alignment import SECONDS
 from isthmus.joint.shares.cost import estimated
 from isthmus.joint.shares.openings import RunJournal
 from isthmus.joint.shares.party_controller import PartyController
@@ -248,7 +249,8 @@ class TwoParty(Source):
         lines.append(
             f"A run compares {people} identifiers by private set intersection, of at most "
             f"{self._own.people}, with at most {self._other.people} of {self._other.name}: "
-            f"{self._terms.knowing}. Both learn how many people the other party has."
+            f"{self._terms.knowing}. Both learn how many people the other party has. That takes "
+            f"about {np.dot(SECONDS, (people, self._other.people)):.0f} s of CPU time."
         )
         lines.append(
             f"With at least {self._terms.minimum_cohort} common people, the columns leave as "
