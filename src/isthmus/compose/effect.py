@@ -95,13 +95,15 @@ def effect(
     smoking → lung: 0.3733 (standard error 0.015), by the front-door criterion through tar
     """
     check_kinds(kinds)
-    if isinstance(graph, Solution) and graph.reading.maps:
-        data = transformed(data, graph.reading.maps).table
+    solution: Solution | None = None
+    scores: tuple[str, ...] = ()
+    if isinstance(graph, Solution):
+        solution, graph = graph, effect_class(graph)
+        maps = solution.reading.maps
+        data = transformed(data, maps).table if maps else data
+        scores = scored_nodes(solution.reading.network_maps(solution.dag.nodes))
     source = as_source(data, kinds=kinds, keep=None, missing=check_missing(missing))
     schema = source.schema().without_features()
-    solution = graph if isinstance(graph, Solution) else None
-    if isinstance(graph, Solution):
-        graph = effect_class(graph)
     observed = _observed(graph, schema, (cause, effect), hidden)
     part = schema.subset(observed)
     moments = None if part.of_kind(Kind.DISCRETE) else source.moments(observed)
@@ -111,16 +113,15 @@ def effect(
             "Effects with discrete variables are computed from complete rows in memory. Bring the "
             "table into memory, and leave out rows with missing values: missing=DropRows()."
         )
-    comparison = compared(part, cause, effect, change, outcome)
-    if solution is not None:
-        maps = solution.reading.network_maps(solution.dag.nodes)
-        scored = tuple(v for v in scored_nodes(maps) if v in (cause, effect))
-        comparison = replace(comparison, scored=scored)
+    scored = tuple(v for v in scores if v in (cause, effect))
+    comparison = replace(compared(part, cause, effect, change, outcome), scored=scored)
     if not isinstance(graph, DAG):
-        adjusted = known.adjusted(cause, effect, comparison)
-        if solution is not None:
-            return estimate_in_solution(solution, cause, effect, adjusted, comparison)
-        return estimate_effect(graph, None, cause, effect, adjusted, comparison)
+        in_class = (
+            partial(estimate_effect, graph, None)
+            if solution is None
+            else partial(estimate_in_solution, solution)
+        )
+        return in_class(cause, effect, known.adjusted(cause, effect, comparison), comparison)
     given = graph.parents(cause)
     whole = partial(EffectEstimate, cause, effect, comparison=comparison)
     if effect not in graph.descendants(cause):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -21,9 +21,32 @@ from isthmus.models.distributions import (
 from isthmus.types import Floats
 
 
+class _Range:
+    """Answers of which one is true, each with its sampling error."""
+
+    answers: tuple[Any, ...]
+
+    def confidence_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
+        """Return the ends of intervals that contain those of all answers, given the learned class.
+
+        None if the sampling error is not known.
+
+        Parameters
+        ----------
+        level
+            The level of the interval of each answer, between 0 and 1.
+        """
+        ends = [answer.confidence_interval(level) for answer in self.answers]
+        known = [pair for pair in ends if pair is not None]
+        if not known or len(known) < len(ends):
+            return None
+        lower, upper = zip(*known, strict=True)
+        return np.min(lower, axis=0), np.max(upper, axis=0)
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class ProbabilityRange:
+class ProbabilityRange(_Range):
     """Bounds on the probabilities after an intervention that the learned graph does not identify.
 
     The bounds are those of the estimated parameters; `confidence_interval` is wider.
@@ -70,18 +93,6 @@ class ProbabilityRange:
         low = Probabilities(self.levels, self.lower)[level]
         return low, Probabilities(self.levels, self.upper)[level]
 
-    def confidence_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
-        """Return the ends of intervals that contain those of all answers, given the learned class.
-
-        None if the sampling error is not known.
-
-        Parameters
-        ----------
-        level
-            The level of the interval of each answer, between 0 and 1.
-        """
-        return _union(self.answers, level)
-
     def __str__(self) -> str:
         lines = [f"not identified: {self.reason}", ", ".join(self.names)]
         lower, upper, ends = self.lower, self.upper, self.confidence_interval()
@@ -97,7 +108,7 @@ class ProbabilityRange:
 
 @final
 @dataclass(frozen=True, eq=False)
-class MeanRange:
+class MeanRange(_Range):
     """Bounds on the means after an intervention that the learned graph does not identify.
 
     For targets that were learned as normal scores, they are bounds on the medians.
@@ -141,18 +152,6 @@ class MeanRange:
         place = self.names.index(name)
         return float(self.lower[place]), float(self.upper[place])
 
-    def confidence_interval(self, level: float = 0.95) -> tuple[Floats, Floats] | None:
-        """Return the ends of intervals that contain those of all answers, given the learned class.
-
-        None if the sampling error is not known.
-
-        Parameters
-        ----------
-        level
-            The level of the interval of each answer, between 0 and 1.
-        """
-        return _union(self.answers, level)
-
     def __str__(self) -> str:
         rows = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
         ends = self.confidence_interval()
@@ -165,18 +164,6 @@ class MeanRange:
             wide = None if ends is None else [shown(maps, name, float(end[i])) for end in ends]
             bounds.append(text + _with_errors(None if wide is None else (wide[0], wide[1])))
         return "\n".join([f"not identified: {self.reason}", *bounds])
-
-
-def _union(
-    answers: Sequence[Probabilities] | Sequence[Normal | NormalMixture | Nonparanormal],
-    level: float,
-) -> tuple[Floats, Floats] | None:
-    """Return the smallest and the largest ends of the confidence intervals of all answers."""
-    ends = [answer.confidence_interval(level) for answer in answers]
-    known = [pair for pair in ends if pair is not None]
-    if not known or len(known) < len(ends):
-        return None
-    return np.min([low for low, _ in known], axis=0), np.max([high for _, high in known], axis=0)
 
 
 def _with_errors(ends: tuple[str, str] | None) -> str:
