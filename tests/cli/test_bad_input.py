@@ -28,6 +28,7 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("learn", USAGE, "For instance: isthmus learn"),
     ("learn good.csv other.csv", USAGE, "one argument too many"),
     ("learn good.csv --sore BIC", USAGE, "Did you mean --score?"),
+    ("learn good.csv --kind a=days", USAGE, "--kind. Known are: "),
     ("learn good.csv --score bdue", USAGE, "Did you mean BDeu?"),
     ("learn good.csv --score 'BDeu(es=1)'", USAGE, "Did you mean ess?"),
     ("learn good.csv --score 'BDeu('", USAGE, "must have the form NAME"),

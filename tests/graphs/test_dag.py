@@ -238,3 +238,8 @@ def test_lists_of_members_give_the_same_graphs(monkeypatch: pytest.MonkeyPatch) 
             assert large.cpdag().undirected == pattern.undirected
             assert large.cpdag().to_dag().cpdag() == large.cpdag()
             assert large.skeleton().edges == small.skeleton().edges
+
+
+def test_a_table_given_for_a_name_is_refused_in_words() -> None:
+    with pytest.raises(GraphError, match=r"a dict was given.*predict\(table, target\)"):
+        DAG(["a"]).index({"a": [1.0]})  # type: ignore[arg-type]

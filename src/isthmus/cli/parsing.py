@@ -85,8 +85,8 @@ class Parser(argparse.ArgumentParser):
 def suggestion(given: str, known: Iterable[str]) -> str:
     """Return ``". Did you mean ...?"``, or the names that are known if none is similar."""
     names = list(known)
-    by_lower = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(given.lower(), by_lower, 1, 0.6)
+    by_lower = {name.lower().lstrip("-"): name for name in names}  # dashes are no similarity
+    close = difflib.get_close_matches(given.lower().lstrip("-"), by_lower, 1, 0.6)
     if close:
         return f". Did you mean {by_lower[close[0]]}?"
     return f". Known are: {', '.join(names)}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
 from isthmus.errors import GraphError
+from isthmus.plurals import a_type
 
 SHOWN = 6
 LONGEST = 400
@@ -43,8 +44,13 @@ def position(index: Mapping[str, int], name: str) -> int:
     """Return the index of a name; raise a GraphError with suggestions if it is unknown."""
     try:
         return index[name]
-    except (KeyError, TypeError):
+    except KeyError:
         pass
+    except TypeError:
+        raise GraphError(
+            f"A node is given by its name, and {a_type(name)} was given. If it is a table, it "
+            "comes first: predict(table, target)."
+        ) from None
     close = get_close_matches(str(name), index, n=3)
     hint = f"Did you mean {listed(close)}?" if close else f"The nodes are {listed(index)}."
     raise GraphError(f"There is no node {reprlib.repr(name)}. {hint}") from None
