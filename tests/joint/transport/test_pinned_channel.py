@@ -82,6 +82,28 @@ def test_the_end_has_a_name(connect: Callable[..., Pair]) -> None:
     assert caught.value.reason == "ended: too few people"
 
 
+@pytest.mark.parametrize("reason", ["\x1b[2Jdone", "done\nDONE: a network", "x" * 41, 7, None])
+def test_the_end_is_named_in_plain_words(connect: Callable[..., Pair], reason: object) -> None:
+    """Nobody writes to the terminal or to the status file of the other party."""
+    bank, shop = connect()
+    bank.send({"end": reason})
+    with pytest.raises(AbortedError, match="'bank' ended the run: unknown") as caught:
+        shop.take("rows", 5.0)
+    assert caught.value.reason == "ended: unknown"
+
+
+def test_messages_that_nobody_reads_do_not_pile_up(connect: Callable[..., Pair]) -> None:
+    bank, shop = connect()
+    for i in range(pinned_channel.WAITING + 1):
+        bank.send({"rows": i})
+    while shop._trouble is None:
+        time.sleep(0.1)
+    with pytest.raises(AbortedError, match="too many messages") as caught:
+        shop.check()
+    assert caught.value.reason == "broken message"
+    assert shop._inbox.qsize() == pinned_channel.WAITING
+
+
 def test_a_closed_connection(connect: Callable[..., Pair]) -> None:
     bank, shop = connect()
     bank.close()
@@ -189,6 +211,30 @@ def test_strangers_neither_end_the_wait_nor_delay_it(certificates: Path) -> None
         channel = listening.result()
         assert channel.take("rows", 5.0) == 3
         assert time.monotonic() - start < pinned_channel.HANDSHAKE
+        dialled.close()
+        channel.close()
+
+
+def test_a_flood_of_silent_connections_does_not_delay_the_other_party(certificates: Path) -> None:
+    address = ("127.0.0.1", free_port())
+    with ThreadPoolExecutor() as pool, ExitStack() as silent:
+        listening = pool.submit(
+            PinnedChannel.listen, address, credentials(certificates, "bank", "shop"), "shop", 30.0
+        )
+        opened = 0
+        while opened < 3 * pinned_channel.HANDSHAKES:
+            try:
+                silent.enter_context(socket.create_connection(address, timeout=1.0))
+                opened += 1
+            except (ConnectionRefusedError, TimeoutError):  # it does not listen yet, or is busy
+                time.sleep(0.05)
+        start = time.monotonic()
+        given = credentials(certificates, "shop", "bank")
+        dialled = PinnedChannel.dial(address, given, "bank", 25.0)
+        dialled.send({"rows": 3})
+        channel = listening.result()
+        assert channel.take("rows", 5.0) == 3
+        assert time.monotonic() - start < pinned_channel.HANDSHAKE / 2
         dialled.close()
         channel.close()
 

@@ -239,7 +239,7 @@ class TwoPartyRun:
             ours, theirs = Pipe()
             process = ChildProcess(
                 [*self._engine, str(theirs.fileno()), name],
-                os.environ | {"TMPDIR": name, "JAX_PLATFORMS": "cpu"},
+                engine_environment() | {"TMPDIR": name, "JAX_PLATFORMS": "cpu"},
                 self._folder / "engine.log",
                 [theirs.fileno()],
             )
@@ -343,8 +343,8 @@ class TwoPartyRun:
         theirs = channel.take("rows", self._connection.message_timeout)
         if theirs != self.rows:
             raise AbortedError(
-                f"{self._controller.other!r} states {theirs!r} people in common; here they are "
-                f"{self.rows}. Nothing was computed.",
+                f"{self._controller.other!r} states {repr(theirs)[:40]} people in common; here "
+                f"they are {self.rows}. Nothing was computed.",
                 reason="other number of rows",
             )
 
@@ -413,3 +413,11 @@ class TwoPartyRun:
         assert self._channel is not None
         assert self._run is not None
         return self._channel, self._run
+
+
+def engine_environment() -> dict[str, str]:
+    """Return the environment of the engine: what protects keys is not for it.
+
+    The engine reads messages of the other party, and was not written for malicious ones.
+    """
+    return {name: value for name, value in os.environ.items() if "PASSPHRASE" not in name}

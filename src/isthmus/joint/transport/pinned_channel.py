@@ -10,12 +10,14 @@ import contextlib
 import hashlib
 import json
 import queue
+import re
 import select
 import socket
 import ssl
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +52,13 @@ STRANGERS = 30.0
 """Seconds that a party still dials where something with a wrong certificate answers."""
 
 HANDSHAKES = 64
-"""Maximum number of handshakes at the same time; further connections are closed."""
+"""Maximum number of handshakes at the same time; the oldest one ends when there are more."""
+
+WAITING = 64
+"""Maximum number of messages that were received and not read yet."""
+
+REASON = re.compile("[a-z :]{1,40}")
+"""How the other party may say why it ends a run."""
 
 
 @final
@@ -129,34 +137,42 @@ class PinnedChannel:
         context = credentials.context(ssl.PROTOCOL_TLS_SERVER)
         end = time.monotonic() + seconds
         came: queue.Queue[ssl.SSLSocket] = queue.Queue()
-        refused: list[ssl.SSLError] = []
-        places = threading.Semaphore(HANDSHAKES)
+        refused: deque[ssl.SSLError] = deque(maxlen=1)
+        shaking: deque[ssl.SSLSocket] = deque()
 
-        def greet(raw: socket.socket) -> None:
+        def greet(connection: ssl.SSLSocket) -> None:
             """Do the handshake beside the others: whoever is silent delays nobody."""
+            failure: OSError | None = None
             try:
-                came.put(_wrapped(raw, context, credentials, server=True))
+                _shake_hands(connection, credentials)
             except OSError as error:
-                if isinstance(error, ssl.SSLError) and _is_certificate(error):
-                    refused.append(error)
-            finally:
-                places.release()
+                failure = error
+            try:
+                shaking.remove(connection)
+            except ValueError:  # it was the oldest one, and was ended
+                connection.close()
+                return
+            if failure is None:
+                came.put(connection)
+            elif isinstance(failure, ssl.SSLError) and _is_certificate(failure):
+                refused.append(failure)
 
-        with socket.create_server(address) as listener:
+        with socket.create_server(address, backlog=2 * HANDSHAKES) as listener:
             listener.settimeout(POLL)
             while time.monotonic() < end and came.empty():
                 try:
-                    raw, _ = listener.accept()
-                except TimeoutError:
+                    connection = _wrapped(listener.accept()[0], context, server=True)
+                except OSError:
                     continue
-                if places.acquire(blocking=False):
-                    threading.Thread(target=greet, args=(raw,), daemon=True).start()
-                else:
-                    raw.close()
+                if len(shaking) >= HANDSHAKES:
+                    with contextlib.suppress(OSError, IndexError):  # it has just ended by itself
+                        socket.socket.shutdown(shaking.popleft(), socket.SHUT_RDWR)
+                shaking.append(connection)
+                threading.Thread(target=greet, args=(connection,), daemon=True).start()
         if not came.empty():
             return cls(came.get(), other)
         if refused:
-            raise _refused(other, refused[-1])
+            raise _refused(other, refused[0])
         raise AbortedError(
             f"{other!r} did not connect within {seconds:g} seconds. Run the command again when it "
             "is ready.",
@@ -175,7 +191,9 @@ class PinnedChannel:
         while True:
             try:
                 raw = socket.create_connection(address, timeout=HANDSHAKE)
-                return cls(_wrapped(raw, context, credentials, server=False), other)
+                connection = _wrapped(raw, context, server=False)
+                _shake_hands(connection, credentials)
+                return cls(connection, other)
             except OSError as error:
                 if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
                     if refused is None:
@@ -213,7 +231,8 @@ class PinnedChannel:
             if "end" in message:
                 raise ended_by(self._other, message["end"])
             if list(message) != [kind]:
-                raise self._broken(f"it sent {sorted(message)[:3]} where {kind!r} was expected")
+                sent = [key[:40] for key in message]
+                raise self._broken(f"it sent {sent} where {kind!r} was expected")
             return message[kind]
         raise AbortedError(
             f"{self._other!r} did not send {kind!r} within {seconds:g} seconds.",
@@ -263,7 +282,7 @@ class PinnedChannel:
                     self._fail(self._gone(None))
                     return
         except (ValueError, RecursionError):
-            self._fail(self._broken("it sent bytes that are not a message"))
+            self._fail(self._broken("it sent bytes that are not a message, or too many messages"))
         except OSError as error:
             self._fail(self._gone(error))
         finally:
@@ -285,6 +304,8 @@ class PinnedChannel:
         self._buffer += part
         while (message := self._complete()) is not None:
             self._heard = time.monotonic()
+            if self._inbox.qsize() >= WAITING:
+                raise ValueError("there are too many messages")
             if "beat" not in message:
                 self._inbox.put(message)
         return bool(part)
@@ -333,23 +354,25 @@ def _encoded(message: Message) -> bytes:
 
 def ended_by(other: str, reason: object) -> AbortedError:
     """Return the error of a run that the other party ended."""
-    named = reason if isinstance(reason, str) and len(reason) <= 40 else "unknown"
+    named = reason if isinstance(reason, str) and REASON.fullmatch(reason) else "unknown"
     return AbortedError(
         f"{other!r} ended the run: {named}. Its own message says more.", reason=f"ended: {named}"
     )
 
 
-def _wrapped(
-    raw: socket.socket, context: ssl.SSLContext, credentials: Credentials, *, server: bool
-) -> ssl.SSLSocket:
-    """Do the handshake, including a first byte each way: TLS 1.3 checks clients only then."""
+def _wrapped(raw: socket.socket, context: ssl.SSLContext, *, server: bool) -> ssl.SSLSocket:
+    """Prepare a connection for TLS, or close it if the other end is gone."""
     raw.settimeout(HANDSHAKE)
     try:
         raw.getpeername()  # wrap_socket would not close a connection that is gone already
-        connection = context.wrap_socket(raw, server_side=server, do_handshake_on_connect=False)
+        return context.wrap_socket(raw, server_side=server, do_handshake_on_connect=False)
     except OSError:
         raw.close()
         raise
+
+
+def _shake_hands(connection: ssl.SSLSocket, credentials: Credentials) -> None:
+    """Do the handshake, including a first byte each way: TLS 1.3 checks clients only then."""
     try:
         connection.do_handshake()
     except OSError:
@@ -368,7 +391,6 @@ def _wrapped(
     except OSError:
         connection.close()
         raise
-    return connection
 
 
 def _close_after_reading(connection: ssl.SSLSocket) -> None:
