@@ -22,7 +22,7 @@ COMMAND = [sys.executable, "-m", "tests.processes.killed_party"]
 
 POINTS = (
     *("sent hello", "ledger aligning", "journal run", "ledger aligned", "journal positions"),
-    *("ledger sharing", "journal share", "ledger revealing", "journal commitment", "sent share"),
+    *("ledger sharing", "journal share", "journal commitment", "ledger revealing", "sent share"),
     *("sent done", "ledger ended"),
 )
 """Where a party can be killed, in the order in which it comes there."""

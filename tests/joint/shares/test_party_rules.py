@@ -11,12 +11,13 @@ import pytest
 from numpy.typing import NDArray
 from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
+from isthmus.cli.keys import PASSPHRASE
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.records.ledger_entries import signed_bytes
 from isthmus.joint.shares.openings import DONE, HeldShare, NextRun, RunJournal
-from isthmus.joint.shares.party_controller import GREETING, PartyController
+from isthmus.joint.shares.party_controller import ATTEMPTS, GREETING, PartyController
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.requests import (
     CrossMoments,
@@ -25,6 +26,7 @@ from isthmus.joint.shares.requests import (
     StructureOnlyRequest,
     TwoPartyRequest,
 )
+from isthmus.joint.shares.two_party_run import engine_environment
 from isthmus.statistics import Schema
 
 STEPS = (-1, 0, 1)
@@ -403,6 +405,42 @@ def test_a_spent_opening_is_not_opened_again(tmp_path: Path) -> None:
         assert bank.agree(hello_of(shop, claims), NONCES) == NextRun(2)
 
 
+def test_a_lost_journal_does_not_open_a_value_again(tmp_path: Path) -> None:
+    """The ledger knows that a share has left; the other party claims that the run is open."""
+    ledger, companies = MemoryLedger(), Companies(rounds=2)
+    table = {"person": ["x", "y"], "income": ["low", "high"], "debt": ["no", "yes"]}
+    bank = controller(companies, tmp_path, table, ledger)
+    bank.other_people = 2
+    bank.record_aligning(RUN)
+    bank.spend(RUN, "step 1")
+    bank = controller(companies, tmp_path, table, ledger)  # with an empty journal
+    shop = controller(
+        companies, tmp_path, {"person": ["x", "y"], "visits": ["few", "many"]}, name="shop"
+    )
+    claims = shop.claims() | {"run": 1, "finished": False, "sessions": {"step 1": "s"}}
+    with pytest.raises(RefusedError, match=r"journal does not.* not opened again"):
+        bank.agree(hello_of(shop, claims), NONCES)
+    assert bank.agree(hello_of(shop, claims), NONCES) == NextRun(2)
+
+
+def test_a_ledger_that_knows_less_than_the_journal_was_truncated(tmp_path: Path) -> None:
+    bank, _ = pair(tmp_path)
+    bank.journal.open(1, PrivateK2Request.name)
+    with pytest.raises(RefusedError, match="has a run that the ledger does not"):
+        bank.bring(bank._brought)
+
+
+def test_columns_leave_a_limited_number_of_times_per_run(tmp_path: Path) -> None:
+    """Whoever makes attempts fail could try something else in each of them."""
+    bank = controller(numbers(), tmp_path, columns(40))
+    for _ in range(ATTEMPTS):
+        bank.record_sharing(RUN, np.arange(40))
+    with pytest.raises(RefusedError, match="20 times in this run"):
+        bank.record_sharing(RUN, np.arange(40))
+    assert bank.journal.past(CrossMoments.name).closed
+    bank.record_sharing(NextRun(2), np.arange(40))
+
+
 def test_another_request_is_another_run(tmp_path: Path) -> None:
     """The run is over here. The other party claims that it is not, and asks for something else."""
     bank, shop = pair(tmp_path)
@@ -450,3 +488,12 @@ def test_each_comparison_of_identifiers_counts(tmp_path: Path) -> None:
     bank.record_aligning(RUN)
     with pytest.raises(RefusedError, match="2 rounds were opened in this study; 2 are allowed"):
         bank.record_aligning(RUN)
+
+
+def test_the_engine_does_not_get_the_passphrase_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reads messages of the other party, and was not written for malicious ones."""
+    monkeypatch.setenv(PASSPHRASE, "secret")
+    monkeypatch.setenv("HOME", "/home")
+    environment = engine_environment()
+    assert "secret" not in environment.values()
+    assert environment["HOME"] == "/home"

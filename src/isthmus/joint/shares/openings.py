@@ -2,8 +2,9 @@
 
 To open a value, both parties write their shares of it to their journals and exchange commitments to
 them. A party that has the other's commitment knows that the other has its share on disk. It then
-writes the opening to its ledger, and only then its share leaves. From then on the opening is spent:
-in whatever attempt at the run, this party sends this share of this value again, or nothing.
+writes the opening to its journal and to its ledger, and only then its share leaves. From then on
+the opening is spent: in whatever attempt at the run, this party sends this share of this value
+again, or nothing. If the journal does not know what the ledger does, it is nothing.
 
 So after a crash at any moment the parties exchange the same shares again and find the same value,
 or no share has left and they compute the value again. A party that claims to have lost its share,
@@ -263,11 +264,11 @@ class Openings:
         theirs = self._channel.take("commitment", self._timeout)
         if not (isinstance(theirs, str) and HASH.fullmatch(theirs)):
             raise self._broken(label)
-        self._spend(label)
         if not held.spent:
             self._journal.spend(self._run.number, label, theirs)
         elif theirs != held.commitment:
             raise self._broken(label)
+        self._spend(label)
         if gives:
             for start in range(0, len(held.data), PIECE):
                 piece = held.data[start : start + PIECE]

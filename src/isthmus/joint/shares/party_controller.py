@@ -20,10 +20,17 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.checks import broken_rules
 from isthmus.joint.records.events import Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import START, signed_bytes
+from isthmus.joint.records.ledger_entries import START, Entry, signed_bytes
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
-from isthmus.joint.shares.openings import HASH, NextRun, PastRun, RunJournal, next_run
+from isthmus.joint.shares.greetings import (
+    HASH_DIGITS,
+    incomplete,
+    read_head,
+    read_number,
+    read_past,
+)
+from isthmus.joint.shares.openings import NextRun, PastRun, RunJournal, next_run
 from isthmus.joint.shares.party_table import PartyTable, constant_columns, material_of, stricter
 from isthmus.joint.shares.protocol import (
     ALIGNED,
@@ -38,8 +45,10 @@ from isthmus.joint.shares.requests import IntersectionSize, OwnTables, TwoPartyR
 VERSION = 4
 """Version of the messages between two parties."""
 
+ATTEMPTS = 20
+"""How often columns may leave as shares in one run, after crashes or for another reason."""
+
 GREETING = b"isthmus greeting of two parties"
-HASH_DIGITS = 64
 FORM_OF_IDENTIFIERS = "private set intersection"
 FORM_OF_COLUMNS = "secret shares"
 
@@ -112,6 +121,14 @@ class PartyController:
                 "Earlier runs of this study were over another table. Two results of different "
                 "tables reveal more than one: use the same table, or draft a new study.",
             )
+        if self._past().number > self._writer.here.tally.last_round:
+            raise self._refusal(
+                Denial.LEDGER,
+                self._past().number,
+                "The journal of this study has a run that the ledger does not. The ledger was "
+                "replaced or truncated, and with it what this party has released and how often: "
+                "restore it from a backup.",
+            )
         self._table = table
 
     # --- agreement with the other party --------------------------------------------------------
@@ -172,8 +189,8 @@ class PartyController:
                     "same request.",
                     reason=what,
                 )
-        run = next_run(self._past(), _claimed(given, 2 * self._study.rounds), self.other)
-        self.other_people = _whole(given.get("people"))
+        run = next_run(self._past(), read_past(given, 2 * self._study.rounds), self.other)
+        self.other_people = read_number(given.get("people"))
         self._seen = {self._other_key: read_head(given.get("head"), self._key(self.other))}
         # Only what this party has signed can be held against its ledger.
         witnessed = read_head(given.get("witnessed"), self._key(self.name))[:HASH_DIGITS]
@@ -185,18 +202,41 @@ class PartyController:
                 f"{self.other!r} has seen an entry of this party's ledger that the ledger does not "
                 "contain any more. It was replaced or truncated: restore it from a backup.",
             )
-        held = self.journal.shares(run.number)
-        lost = [name for name in held if held[name].spent and name not in run.settled]
-        if lost:
-            self.end(run, "an opening was interrupted")
-            raise self._refusal(
-                Denial.POLICY,
-                run.number,
-                f"This party has sent its share of {lost[0]!r}, and {self.other!r} does not have "
-                "the share any more that it had committed to. The value is not opened again: this "
-                "run is over. The next one counts.",
-            )
+        self._require_journal(run)
         return run
+
+    def _require_journal(self, run: NextRun) -> None:
+        """Raise `RefusedError` if a value whose share may have left could be opened again."""
+        spent = [label for label, held in self.journal.shares(run.number).items() if held.spent]
+        lost = [label for label in spent if label not in run.settled]
+        if lost:
+            why = (
+                f"This party has sent its share of {lost[0]!r}, and {self.other!r} does not have "
+                "the share any more that it had committed to."
+            )
+        elif self._opened(run) - set(map(_hashed, spent)):
+            why = (
+                "This party's ledger has values that were opened in this run, and its journal does "
+                "not: it was lost or replaced."
+            )
+        else:
+            return
+        self.end(run, "an opening was interrupted")
+        raise self._refusal(
+            Denial.POLICY,
+            run.number,
+            f"{why} The value is not opened again: this run is over. The next one counts.",
+        )
+
+    def _entries(self, event: Event, run: NextRun) -> list[Entry]:
+        """Return the entries of the ledger about a run."""
+        place = event.name, self._study.identity.hex(), run.number
+        keys = ("event", "study", "round")
+        return [entry for entry in self._ledger.read() if tuple(map(entry.get, keys)) == place]
+
+    def _opened(self, run: NextRun) -> set[str]:
+        """Return hashes of the labels of values of which a share may have left."""
+        return {entry["asked"] for entry in self._entries(REVEALING, run)}
 
     def _verified(self, theirs: object, nonces: tuple[str, str]) -> Mapping[str, Any]:
         """Return the claims of a greeting, if the identity of the other party has signed them."""
@@ -207,7 +247,7 @@ class PartyController:
         except (ValueError, RecursionError):
             given, value = None, b""
         if not isinstance(given, dict):
-            raise _incomplete()
+            raise incomplete()
         bound = self._bound(self.other, self.name, nonces[::-1])
         signed = GREETING + text.encode()
         if not Verifier().verify(self._study.key_of(self.other), value, signed) or any(
@@ -297,6 +337,10 @@ class PartyController:
         party that does not know who the people in common are applies them to all its rows.
         """
         table = self._brought
+        if len(self._entries(SHARING, run)) >= ATTEMPTS:
+            self.end(run, "too many attempts")
+            text = f"Columns have left {ATTEMPTS} times in this run, which did not end. It is over."
+            raise self._refusal(Denial.POLICY, run.number, f"{text} The next one counts.")
         positions = positions[positions >= 0]
         if table.persons is not None and not self._terms.knows(self.name):
             raise self._refusal(
@@ -346,9 +390,7 @@ class PartyController:
 
     def spend(self, run: NextRun, label: str) -> None:
         """Write that a share of a value is about to leave, once however often that is tried."""
-        place = REVEALING.name, self._study.identity.hex(), run.number, digest(label.encode()).hex()
-        keys = ("event", "study", "round", "asked")
-        if any(tuple(map(entry.get, keys)) == place for entry in self._ledger.read()):
+        if _hashed(label) in self._opened(run):
             self._rules.require_open()
         else:
             self._write(REVEALING, run.number, what=label)
@@ -408,49 +450,5 @@ class PartyController:
         return self._refusal(Denial.DATA, run.number, text)
 
 
-def read_head(head: object, key: bytes) -> str:
-    """Return the hash of a ledger's entry and its signature by this key from a message."""
-    text = head if isinstance(head, str) else ""
-    entry, signature = text[:HASH_DIGITS], text[HASH_DIGITS:]
-    try:
-        signed = text == START or Verifier().verify(
-            key, bytes.fromhex(signature), signed_bytes(entry)
-        )
-    except ValueError:
-        signed = False
-    if not (signed and HASH.fullmatch(entry)):
-        raise AbortedError(
-            "The other party sent a hash of its ledger or of this party's that the owner of the "
-            "ledger has not signed. Check that both parties have the same version.",
-            reason="broken message",
-        )
-    return text
-
-
-def _claimed(claims: Mapping[str, Any], most: int) -> PastRun:
-    """Read what a party claims about its latest run; anything else is an error.
-
-    Each run counts at one of the two parties at least, so that there are at most `most`.
-    """
-    finished, closed, sessions = map(claims.get, ("finished", "closed", "sessions"))
-    number, rows = _whole(claims.get("run")), _whole(claims.get("rows"))
-    if not isinstance(finished, bool) or not isinstance(closed, bool) or number > most:
-        raise _incomplete()
-    if not isinstance(sessions, Mapping):
-        raise _incomplete()
-    named = {str(label): str(session) for label, session in sessions.items()}
-    return PastRun(number, finished or closed, rows, named, closed)
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int or value < 0:
-        raise _incomplete()
-    return value
-
-
-def _incomplete() -> AbortedError:
-    return AbortedError(
-        "The other party sent a greeting that is not complete. Check that both parties have the "
-        "same version.",
-        reason="broken message",
-    )
+def _hashed(label: str) -> str:
+    return digest(label.encode()).hex()
