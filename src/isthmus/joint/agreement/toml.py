@@ -96,9 +96,9 @@ class Reader:
         taken: T = value
         return taken
 
-    def integer(self, key: str, minimum: int, default: int | None = None) -> int:
+    def integer(self, key: str, minimum: int) -> int:
         """Return an integer that is at least ``minimum``."""
-        value = self.take(key, int, default)
+        value = self.take(key, int)
         if value < minimum:
             self.problems.append(f"{self._path}{key} is {value}; it must be at least {minimum}")
         return max(value, minimum)
@@ -107,10 +107,9 @@ class Reader:
         self,
         key: str,
         allowed: Mapping[str, Any] | tuple[str, ...] | None = None,
-        default: list[str] | None = None,
     ) -> tuple[str, ...]:
         """Return a list of strings, each of which must be allowed."""
-        value: list[Any] = self.take(key, list, default)
+        value: list[Any] = self.take(key, list)
         if not all(isinstance(v, str) for v in value):
             self.problems.append(f"{self._path}{key} must hold only strings")
             return ()

@@ -6,10 +6,10 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Annotated, Any, final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.agreement.toml import Least, Reader, plain
 from isthmus.joint.noise.accounting import rho_of
 
 LARGEST_DELTA = 1e-3
@@ -51,9 +51,9 @@ class DifferentialPrivacy:
     epsilon: float
     delta: float = 1e-6
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    rows_per_person: int = 1
-    honest: int = 0
-    expected_rows: int = 0
+    rows_per_person: Annotated[int, Least(1)] = 1
+    honest: Annotated[int, Least(0)] = 0
+    expected_rows: Annotated[int, Least(0)] = 0
 
     def __post_init__(self) -> None:
         problems = self._problems()
@@ -111,26 +111,19 @@ class DifferentialPrivacy:
             top.problems.append("privacy is not a table")
             return None
         section = Reader(given, "study", "privacy.", top.problems)
-        epsilon, delta = section.take("epsilon", float), section.take("delta", float)
-        rows, honest = section.integer("rows_per_person", 1, 1), section.integer("honest", 0, 0)
-        expected, bounds = section.integer("expected_rows", 0, 0), _bounds(section)
+        usual = ("rows_per_person", "honest", "expected_rows")
+        make = section.record(cls, optional=usual, bounds=_bounds(section))
         section.reject_other_keys()
         try:
-            return cls(epsilon, delta, bounds, rows, honest, expected)
+            return make()
         except StudyError as error:
             top.problems.append(f"privacy: {str(error).rstrip('.')}")
             return None
 
     def to_dict(self) -> dict[str, object]:
         """Return the section of a study file."""
-        return {
-            "epsilon": float(self.epsilon),
-            "delta": float(self.delta),
-            "rows_per_person": self.rows_per_person,
-            "honest": self.honest,
-            "expected_rows": self.expected_rows,
-            "bounds": {name: [float(a), float(b)] for name, (a, b) in self.bounds.items()},
-        }
+        bounds = {name: [float(a), float(b)] for name, (a, b) in self.bounds.items()}
+        return {**plain(self, without=("bounds",)), "bounds": bounds}
 
     def variable_problems(self, continuous: Collection[str]) -> list[str]:
         """Return a phrase if bounds are given for other variables than continuous ones."""
