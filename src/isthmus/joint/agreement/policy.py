@@ -155,7 +155,7 @@ class Policy(DataRules):
                 f"epsilon_per_study is {self.epsilon_per_study}; it must be positive. Leave it out "
                 "if one study may use up the whole budget."
             )
-        least = _least_organisations(self.protocols)
+        least = min((protocol_named(n).minimum_parties for n in self.protocols), default=1)
         if self.minimum_organisations < least:
             raise StudyError(
                 f"minimum_organisations is {self.minimum_organisations}; it must be at least "
@@ -173,19 +173,15 @@ class Policy(DataRules):
         return self.maximum_epsilon * (1 + ROUNDING)
 
     @property
-    def checks_rows(self) -> bool:
-        """Whether any rule needs the rows of the site."""
+    def needs_witnesses(self) -> bool:
+        """Whether what left earlier limits what may leave, so that the ledger must be complete."""
         return (
             self.minimum_cohort > 1
             or self.minimum_cell > 1
             or self.largest_share < 1
             or self.columns_per_row < UNLIMITED
+            or self.maximum_epsilon > 0
         )
-
-    @property
-    def needs_witnesses(self) -> bool:
-        """Whether what left earlier limits what may leave, so that the ledger must be complete."""
-        return self.checks_rows or self.maximum_epsilon > 0
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -332,11 +328,6 @@ class Policy(DataRules):
                 + ". Whoever is responsible for the study or for the policy must change one of "
                 "them."
             )
-
-
-def _least_organisations(protocols: tuple[str, ...]) -> int:
-    """Return the smallest number that could make sense for any of these protocols."""
-    return min((protocol_named(name).minimum_parties for name in protocols), default=1)
 
 
 def read_revoked(top: Reader) -> tuple[bytes, ...]:

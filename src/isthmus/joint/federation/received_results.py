@@ -78,6 +78,15 @@ def read_result(path: str | os.PathLike[str], study: Study) -> bytes:
     return result
 
 
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn a denial into a refusal of the protocol."""
+    try:
+        yield
+    except DeniedError as error:
+        raise BrokenEnvelopeError(Refusal[error.reason.name]) from None
+
+
 @final
 class ReceivedResults:
     """Keeps the result of a study in the folder of a site, and its hash in the ledger.
@@ -100,13 +109,10 @@ class ReceivedResults:
         self._require_running = require_running
         self._folder = folder
 
+    @refusing()
     def receive(self, number: int, signed: bytes) -> bytes:
         """Keep a result and return its hash; the same result may come again."""
-        with refusing():
-            self._require_running()
-            return self._received(number, signed)
-
-    def _received(self, number: int, signed: bytes) -> bytes:
+        self._require_running()
         signature, result = signed[:SIGNATURE], signed[SIGNATURE:]
         if not _is_plain(result) or not is_signed(self._study, result, signature):
             raise BrokenEnvelopeError(Refusal.MALFORMED)
@@ -126,6 +132,7 @@ class ReceivedResults:
             raise DeniedError(Denial.LEDGER) from None
         return content.digest()
 
+    @refusing()
     def confirm(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
         """Write which sites have signed that they got the same result as this one.
 
@@ -134,11 +141,7 @@ class ReceivedResults:
         BrokenEnvelopeError
             Some sites have signed that they got another one.
         """
-        with refusing():
-            self._require_running()
-            self._confirmed(number, own, confirmed)
-
-    def _confirmed(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
+        self._require_running()
         past = self._writer.here.received
         results = [e["result"] for e in past if e["event"] == RESULT.name]
         if own.hex() not in results[-1:]:
@@ -159,15 +162,6 @@ class ReceivedResults:
             return read_result(result_path(folder, self._study), self._study) == result
         except (FileNotFoundError, StudyError):
             return False
-
-
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Turn a denial into a refusal of the protocol."""
-    try:
-        yield
-    except DeniedError as error:
-        raise BrokenEnvelopeError(Refusal[error.reason.name]) from None
 
 
 def _confirms(entry: Entry, result: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from isthmus.errors import AbortedError, DataError, FederationError
 from isthmus.joint.agreement.identity import Identity, Verifier, digest
@@ -20,8 +19,6 @@ from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
 from isthmus.joint.transport.base import Transport, drive
-
-T = TypeVar("T")
 
 RESTART, ACTIVE, SUM = "restart", "active", "sum"
 """Records of the journal: sums are discarded; sites are asked to unmask; there is a sum."""
@@ -130,7 +127,7 @@ class RoundScheduler:
 
     def _form(self, request: SumRequest[Any], asked: str) -> None:
         """Send the request until there is a sum, or until waiting is of no use."""
-        total, round_ = self._with_waiting(lambda: self._round(request))
+        total, round_ = self._completed(request)
         self._require_plausible(request, total, round_)
         details = {"sum": base64.b64encode(to_bytes(total)).decode()}
         if isinstance(request, StepRequest):
@@ -158,13 +155,13 @@ class RoundScheduler:
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send a result to the sites whose numbers are in it; return those that confirm it."""
-        sites = self._before or self._names()
+        everyone = self._terms.roster.everyone
         signature = sign_result(self._identity, self._study.identity, result)
         round_ = ResultRound(
             self._terms,
             self._identity,
             max(self._next - 1, 1),
-            self._positions(sites),
+            frozenset(map(self._terms.position, self._before)) if self._before else everyone,
             result,
             signature,
             self._verifier,
@@ -172,15 +169,15 @@ class RoundScheduler:
         drive(round_, self._transport)
         return round_.received
 
-    def _with_waiting(self, attempt: Callable[[], T]) -> T:
-        """Start a new round when silent sites are back."""
+    def _completed(self, request: SumRequest[Any]) -> tuple[LimbArray, Coordinator]:
+        """Run a round, and another one whenever silent sites are back."""
         for _ in range(ATTEMPTS):
             try:
-                return attempt()
+                return self._round(request)
             except AbortedError as error:
                 if not error.silent or not self._transport.wait(error.silent):
                     raise
-        return attempt()
+        return self._round(request)
 
     def _round(self, request: SumRequest[Any]) -> tuple[LimbArray, Coordinator]:
         """Run one round."""
@@ -205,9 +202,3 @@ class RoundScheduler:
             note=lambda sites: self._write(ACTIVE, number, sites=list(sites)),
         )
         return run_round(round_, self._transport), round_
-
-    def _names(self) -> tuple[str, ...]:
-        return tuple(m.name for m in self._study.members)
-
-    def _positions(self, sites: tuple[str, ...]) -> frozenset[int]:
-        return frozenset(self._terms.position(name) for name in sites)

@@ -231,25 +231,35 @@ class SiteController(ReleaseGate):
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
-            reason = _unfit(error)
-        # Not as the context of another error, which may quote data.
-        raise RefusedError(_sentence(reason))
+            kind = type(error).__name__
+        # Neither the message nor the error as a context: both may quote data.
+        raise RefusedError(
+            f"The data of this site do not fit the study ({kind}); read them at the site with "
+            "Frame(data, schema=study.schema) to see why."
+        )
 
     # --- the gate of the protocol ------------------------------------------------------------
 
     def last_round(self) -> int:
         return self._writer.here.tally.last_round
 
+    @refusing()
     def approve(self, opening: RoundRequest) -> LimbArray:
-        with refusing():
-            self._rules.require_running()
+        self._rules.require_running()
         request = self._read(opening)
         if self._rules.violations(request):
             raise BrokenEnvelopeError(Refusal.POLICY)
         if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         self._memory.follow(request, opening.transcript)
-        return self._exact(request) if self._noisy is None else self._with_noise(request)
+        if self._noisy is None:
+            return self._exact(request)
+        if self._noise_violations(request):
+            raise BrokenEnvelopeError(Refusal.POLICY)
+        try:
+            return self._noisy.numbers(request, self._rows)
+        except IsthmusError:
+            raise BrokenEnvelopeError(Refusal.DATA) from None
 
     def _exact(self, request: SumRequest[Any]) -> LimbArray:
         """Return the numbers of the site without noise."""
@@ -265,45 +275,34 @@ class SiteController(ReleaseGate):
             return ["another request was answered in this round of the study"]
         return self._rules.budget_violations(self._noisy.price(request))
 
-    def _with_noise(self, request: SumRequest[Any]) -> LimbArray:
-        """Return the numbers of the site with noise, if the budget allows it."""
-        assert self._noisy is not None
-        with refusing():
-            if self._noise_violations(request):
-                raise BrokenEnvelopeError(Refusal.POLICY)
-            try:
-                return self._noisy.numbers(request, self._rows)
-            except IsthmusError:
-                raise BrokenEnvelopeError(Refusal.DATA) from None
-
     def _read(self, opening: RoundRequest) -> SumRequest[Any]:
         try:
             return read_sum_request(opening.request, self._study, self._grid)
         except IsthmusError:
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
 
+    @refusing()
     def record(self, leaving: Leaving) -> None:
-        with refusing():
-            self._rules.require_running()
-            if leaving.kind is EnvelopeKind.MASKED:
-                self._require_told(leaving.told)
-            if leaving.kind not in EVENTS:
-                if leaving.active is not None:  # what has an entry is checked with it
-                    self._writer.require_parties(leaving.active)
-                return
-            opening, is_masked = leaving.request, leaving.kind is EnvelopeKind.MASKED
-            opens = leaving.kind is EnvelopeKind.ADVERT
-            if is_masked and leaving.public is not None:
-                self._memory.answered(self._read(opening), leaving.public)
-            self._writer.record(
-                EVENTS[leaving.kind],
-                opening.number,
-                request=self._read(opening) if opens else None,
-                sent=self._sent(opening) if is_masked else None,
-                parties=leaving.active,
-                heads=self._by_key(leaving.heads),
-                seen=self._by_key(leaving.seen),
-            )
+        self._rules.require_running()
+        if leaving.kind is EnvelopeKind.MASKED:
+            self._require_told(leaving.told)
+        if leaving.kind not in EVENTS:
+            if leaving.active is not None:  # what has an entry is checked with it
+                self._writer.require_parties(leaving.active)
+            return
+        opening, is_masked = leaving.request, leaving.kind is EnvelopeKind.MASKED
+        opens = leaving.kind is EnvelopeKind.ADVERT
+        if is_masked and leaving.public is not None:
+            self._memory.answered(self._read(opening), leaving.public)
+        self._writer.record(
+            EVENTS[leaving.kind],
+            opening.number,
+            request=self._read(opening) if opens else None,
+            sent=self._sent(opening) if is_masked else None,
+            parties=leaving.active,
+            heads=self._by_key(leaving.heads),
+            seen=self._by_key(leaving.seen),
+        )
 
     def _by_key(self, heads: Mapping[int, bytes]) -> dict[str, str]:
         return {self._study.members[j].key.hex(): head.hex() for j, head in heads.items()}
@@ -373,15 +372,3 @@ class SiteController(ReleaseGate):
 
     def __repr__(self) -> str:
         return f"SiteController({self.name!r}, {self._study.title!r})"
-
-
-def _unfit(error: Exception) -> str:
-    """Return a phrase about data that cannot be used; messages about data may quote them."""
-    return (
-        f"the data of this site do not fit the study ({type(error).__name__}); read them at the "
-        "site with Frame(data, schema=study.schema) to see why"
-    )
-
-
-def _sentence(phrase: str) -> str:
-    return f"{phrase[0].upper()}{phrase[1:]}."

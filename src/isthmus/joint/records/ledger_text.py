@@ -15,7 +15,6 @@ CUT = {
     "study": 16,
     "data": 16,
     "cohort": 16,
-    "trace": 16,
     "asked": 16,
     "answer": 16,
     "request": 120,
