@@ -34,6 +34,9 @@ class IndependenceTest(Objective):
     def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
         """Test whether a variable is independent of each of some others, given a set.
 
+        The p-value is NaN if the set determines one of the two: they are independent given it,
+        whether or not they are neighbours in the graph.
+
         Parameters
         ----------
         x

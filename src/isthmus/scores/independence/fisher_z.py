@@ -19,7 +19,9 @@ from isthmus.options import require_instance
 from isthmus.scores.base import Score
 from isthmus.scores.gaussian import bind_likelihood
 from isthmus.scores.gaussian_criteria import GaussianEBIC
+from isthmus.scores.independence.determined import DeterminedColumns
 from isthmus.statistics import Kind, Moments
+from isthmus.statistics.moments import correlate
 from isthmus.types import Floats
 
 
@@ -29,7 +31,8 @@ class FisherZ(Score[Moments, IndependenceTest]):
     """Test of partial correlations by Fisher's z transform, for continuous variables.
 
     The variables are independent given others if their partial correlation is zero, which holds for
-    linear relations with normal noise. Needs moments only, so it works wherever sums do: in a
+    linear relations with normal noise. If the others determine one of the variables, the test tells
+    nothing, and the p-value is NaN. Needs moments only, so it works wherever sums do: in a
     warehouse, and across organisations.
 
     Parameters
@@ -67,6 +70,8 @@ class _PartialCorrelations(IndependenceTest):
         self._moments = moments
         self._score = score
         self._likelihood = bind_likelihood(moments, np.zeros(len(self.nodes) + 1))
+        correlation, _ = correlate(moments.covariance())
+        self._determined = DeterminedColumns(correlation, moments.blocks)
 
     def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
         from scipy.special import erfc
@@ -80,6 +85,8 @@ class _PartialCorrelations(IndependenceTest):
         with np.errstate(divide="ignore"):
             z = np.sqrt(freedom) * np.arctanh(correlation) if freedom else np.zeros(len(gains))
         p_values: Floats = erfc(z / np.sqrt(2.0))
+        if freedom:
+            p_values[self._determined.either(x, given, others)] = np.nan
         return p_values
 
     def local_score(self) -> LocalScore:

@@ -32,7 +32,8 @@ class GSquared(Score[Counts, IndependenceTest]):
 
     For discrete variables. Degrees of freedom are counted in each stratum, the rows that agree on
     the variables that are conditioned on: a level that does not occur there has none, so sparse
-    tables are not overrated. Strata in which one of the two variables does not vary say nothing.
+    tables are not overrated. Strata in which one of the two variables does not vary say nothing; if
+    there are no others, as if a variable is conditioned on a copy of itself, the p-value is NaN.
 
     Parameters
     ----------
@@ -118,7 +119,12 @@ class TableTest(IndependenceTest):
         # A table that is too large to be counted tells nothing: the edge stays.
         unknown = ~np.isfinite(g_squared) | ~np.isfinite(scores[1:])
         p_values: Floats = chdtrc(np.maximum(freedom, 1.0), np.where(unknown, np.inf, g_squared))
-        return np.where((freedom == 0.0) & ~unknown, 1.0, p_values)
+        for k in np.flatnonzero((freedom == 0.0) & ~unknown).tolist():
+            p_values[k] = np.nan if self._varies(x) and self._varies(others[k]) else 1.0
+        return p_values
+
+    def _varies(self, variable: int) -> bool:
+        return bool(self._freedom(variable, ())[0])
 
     def _freedom(self, y: int, given: Sequence[int]) -> Floats:
         """Return the degrees of freedom of a variable in each stratum: its levels there but one."""

@@ -18,7 +18,9 @@ from isthmus.objectives import (
 from isthmus.options import require_instance
 from isthmus.scores.base import Score
 from isthmus.scores.degenerate_gaussian import DegenerateGaussian
+from isthmus.scores.independence.determined import DeterminedColumns
 from isthmus.statistics import Moments
+from isthmus.statistics.moments import correlate
 from isthmus.types import Floats
 
 
@@ -30,7 +32,8 @@ class MixedLikelihoodRatio(Score[Moments, IndependenceTest]):
     A discrete variable with r levels is represented by r - 1 indicator columns, as in
     `DegenerateGaussian`, and two variables are independent given others if all partial correlations
     of their columns are zero (Wilks' lambda, with Bartlett's correction for few rows). Interactions
-    of discrete variables that change no mean are missed. Needs moments only.
+    of discrete variables that change no mean are missed. If the others determine one of the
+    variables, the test tells nothing, and the p-value is NaN. Needs moments only.
 
     Parameters
     ----------
@@ -70,6 +73,8 @@ class _WilksLambda(IndependenceTest):
         self._score = score
         self._columns = np.array([stop - start for start, stop in moments.blocks])
         self._likelihood = DegenerateGaussian(penalty_discount=0.0).bind(moments)
+        correlation, _ = correlate(moments.scatter())
+        self._determined = DeterminedColumns(correlation, moments.blocks)
 
     def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
         from scipy.special import chdtrc
@@ -80,6 +85,7 @@ class _WilksLambda(IndependenceTest):
         columns = self._columns[list(others)]
         rows = n - 1 - self._columns[list(given)].sum() - 0.5 * (own + columns + 1)
         p_values: Floats = chdtrc(own * columns, 2.0 * gains / n * np.maximum(rows, 0.0))
+        p_values[(rows > 0.0) & self._determined.either(x, given, others)] = np.nan
         return p_values
 
     def local_score(self) -> LocalScore:

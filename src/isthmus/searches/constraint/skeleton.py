@@ -7,7 +7,7 @@ of this size that separate two variables, the one with the largest p-value is ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import comb
 from typing import final
@@ -24,6 +24,8 @@ them, chance removes more true edges than false ones; see ``benchmarks/results/h
 Sets of neighbours are always tried."""
 
 Pair = tuple[int, int]
+Found = dict[Pair, tuple[float, int]]
+"""The largest p-value of each pair that was separated, and the set."""
 
 
 @final
@@ -112,7 +114,8 @@ class Skeleton:
     def _try_sets(self, pools: Sequence[int], tried: Sequence[int] | None) -> Work[None]:
         """Test all edges given all sets of one size, and then remove those that were separated."""
         adjacent = list(self.adjacent)
-        found: dict[Pair, tuple[float, int]] = {}
+        found: Found = {}
+        determined: dict[Pair, list[int]] = {}
         for x, pool in enumerate(pools):
             for number, given in enumerate(combinations(bits(pool), self.size)):
                 mask = mask_of(given)
@@ -121,22 +124,46 @@ class Skeleton:
                     others &= -1 << x  # each pair once
                 if not others or (tried is not None and not mask & ~tried[x]):
                     continue
-                self._test_all(x, given, list(bits(others)), found)
+                self._test_all(x, given, list(bits(others)), found, determined)
                 if number % 256 == 255:
                     yield
             yield
+        self._remove(found)
+        for pair in found:
+            determined.pop(pair, None)
+        self._remove(self._explained(determined))
+
+    def _remove(self, found: Found) -> None:
         for (a, b), (p_value, separator) in found.items():
             self.adjacent[a] &= ~(1 << b)
             self.adjacent[b] &= ~(1 << a)
             self.separators[a, b] = separator
             self.p_values[a, b] = p_value
 
+    def _explained(self, determined: Mapping[Pair, Sequence[int]]) -> Found:
+        """Return the pairs that sets which determine one of them separate.
+
+        Such a test tells nothing, whether or not they are neighbours. They count as separated if a
+        variable of the set is a neighbour of both, by edges that no such test removes.
+        """
+        certain = list(self.adjacent)
+        for a, b in determined:
+            certain[a] &= ~(1 << b)
+            certain[b] &= ~(1 << a)
+        return {
+            (a, b): (1.0, separator)
+            for (a, b), sets in determined.items()
+            for separator in sets
+            if certain[a] & certain[b] & separator
+        }
+
     def _test_all(
         self,
         x: int,
         given: tuple[int, ...],
         others: list[int],
-        found: dict[Pair, tuple[float, int]],
+        found: Found,
+        determined: dict[Pair, list[int]],
     ) -> None:
         p_values = self._test.p_values(x, given, others)
         self.tests += len(others)
@@ -145,3 +172,6 @@ class Skeleton:
             pair = (x, y) if x < y else (y, x)
             if pair not in found or p_value > found[pair][0]:
                 found[pair] = p_value, mask_of(given)
+        for k in np.flatnonzero(np.isnan(p_values)).tolist():
+            y = others[k]
+            determined.setdefault((x, y) if x < y else (y, x), []).append(mask_of(given))
