@@ -10,7 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import GraphError, MismatchError, UnplannedError
+from isthmus.errors import ArgumentError, GraphError, MismatchError, UnplannedError
 from isthmus.results import Ending
 from isthmus.searches import PAGSearch, Search
 from isthmus.types import Floats, Integers
@@ -237,3 +237,17 @@ def test_effects_of_levels_in_a_pag() -> None:
     assert effect.adjustment == ("bronc",)
     assert low < truth < high
     assert not solution.effect("smoke", "lung").identified
+
+
+@pytest.mark.parametrize("search", [ist.BossFCI, ist.LiNGAM])
+def test_the_search_for_a_dag_must_be_boss(search: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"dag_search must be a Boss, such as Boss\(\)"):
+        search(dag_search=ist.PC())
+
+
+def test_missing_levels_are_refused_with_what_a_test_can_use() -> None:
+    table = levels(200)
+    table.loc[:20, "a"] = None
+    with pytest.raises(MismatchError, match="complete rows") as refused:
+        ist.learn(table, search=ist.PC(), missing=ist.AvailableCases())
+    assert "BIC(), AIC()" not in str(refused.value)

@@ -48,6 +48,11 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     def of_incomplete_rows(self, standard_errors: float = 1.0) -> Score[Any, LocalScore]:
         """Return the version of a criterion for incomplete rows; other scores have none."""
         del standard_errors
+        if LOCAL_SCORES not in self.gives:
+            raise MismatchError(
+                f"{self!r} needs complete rows of discrete columns. Use DropRows() or "
+                "MissingAsLevel(), or a search for a score, such as XGES()."
+            )
         raise MismatchError(
             "Leaving missing values to the score works with BIC(), AIC(), EBIC() and other "
             f"criteria, and the score is {self!r}. Name one of these scores, or use DropRows() or "

@@ -12,7 +12,7 @@ from isthmus.graphs.bits import bits, mask_of
 from isthmus.graphs.order import topological
 from isthmus.objectives import IndependenceTest
 from isthmus.options import require_instance, require_integer, require_number
-from isthmus.searches.base import Run, Search
+from isthmus.searches.base import Run
 from isthmus.searches.constraint.fci import FCIRun, PAGResult, PAGSearch
 from isthmus.searches.constraint.pc import required_neighbours
 from isthmus.searches.constraint.skeleton import Skeleton
@@ -66,7 +66,7 @@ class BossFCI(PAGSearch):
     def __post_init__(self) -> None:
         require_number(self, "alpha", above=0, below=1)
         require_integer(self, "max_conditioning", least=0, optional=True)
-        require_instance(self, "dag_search", Search, "Boss()")
+        require_instance(self, "dag_search", Boss, "Boss()")
 
     def begin(
         self, objective: IndependenceTest, knowledge: BoundKnowledge, rng: np.random.Generator

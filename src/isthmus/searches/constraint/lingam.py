@@ -74,7 +74,7 @@ class LiNGAM(Search[NoiseTest]):
 
     def __post_init__(self) -> None:
         require_number(self, "alpha", above=0, below=1)
-        require_instance(self, "dag_search", Search, "Boss()")
+        require_instance(self, "dag_search", Boss, "Boss()")
 
     def begin(
         self, objective: NoiseTest, knowledge: BoundKnowledge, rng: np.random.Generator
