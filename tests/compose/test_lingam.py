@@ -119,3 +119,13 @@ def test_the_test_alone_chooses_the_search() -> None:
     solution = ist.learn(table(simulate.Uniform()), score=ist.IndependentNoise())
     assert "search LiNGAM" in solution.choice
     assert solution.directions.determined == CHAIN.edges
+
+
+def test_advice_for_heavy_tails_does_not_hide_the_noise() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.lognormal(sigma=1.5, size=500)
+    y = x + rng.lognormal(sigma=1.5, size=500)
+    with pytest.warns(ist.errors.DataWarning, match="Compare the edges, not the directions"):
+        ist.learn({"x": x, "y": y}, search=ist.LiNGAM())
+    with pytest.warns(ist.errors.DataWarning, match="Replace 'x' and 'y' by their normal scores"):
+        ist.learn({"x": x, "y": y})

@@ -232,12 +232,13 @@ INTERNAL = {
 
 
 def members(cls: type) -> set[str]:
-    """Return the public methods and properties that a class defines, or has as an estimate."""
+    """Return the public methods and properties of a class, also those of its private bases."""
     kinds = (property, cached_property, classmethod, staticmethod)
-    inherited = vars(DrawnAnswer) if issubclass(cls, DrawnAnswer) else {}
+    bases = [b for b in cls.__mro__ if b in (cls, DrawnAnswer) or b.__name__.startswith("_")]
     return {
         name
-        for name, value in {**inherited, **vars(cls)}.items()
+        for base in bases
+        for name, value in vars(base).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, kinds))
     }
 

@@ -61,7 +61,10 @@ def reason_for_range(do: Collection[str], choices: int, more: str = "") -> str:
     text = f"the data do not determine the directions of all edges at {listed(do)}."
     if choices:
         return f"{text} Bounds over {choices} possible sets of parents:"
-    return f"{text} The range was not computed{more}. Add background knowledge."
+    return (
+        f"{text} The range was not computed{more}. Add background knowledge, or ask "
+        "solution.effect for the range of an effect."
+    )
 
 
 def note_without_path(

@@ -153,11 +153,12 @@ class MeanRange(_Range):
         return float(self.lower[place]), float(self.upper[place])
 
     def __str__(self) -> str:
+        if not self.answers:
+            return f"not identified: {self.reason}"
         rows = zip(self.names, self.lower.tolist(), self.upper.tolist(), strict=True)
         ends = self.confidence_interval()
-        maps = self.answers[0].maps if self.answers else {}
-        scored = bool(self.answers) and isinstance(self.answers[0], Nonparanormal)
-        word = "median" if scored else "mean"
+        maps = self.answers[0].maps
+        word = "median" if isinstance(self.answers[0], Nonparanormal) else "mean"
         bounds = []
         for i, (name, low, high) in enumerate(rows):
             text = f"{name}: {word} between {shown(maps, name, low)} and {shown(maps, name, high)}"

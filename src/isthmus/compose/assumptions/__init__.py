@@ -35,6 +35,7 @@ from isthmus.compose.assumptions.table import RowTable
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
+from isthmus.objectives import INDEPENDENT_NOISE
 from isthmus.statistics import Moments
 
 __all__ = ["check_assumptions", "check_rows"]
@@ -64,7 +65,16 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         *rescaled(problem, table),
         *(copied_cells(statistics) if table is None else ()),
         *unsteady_series(problem.source),
-        *(() if table is None else check_rows(table, dag, linear=_is_linear(problem))),
+        *(
+            ()
+            if table is None
+            else check_rows(
+                table,
+                dag,
+                linear=_is_linear(problem),
+                directed=INDEPENDENT_NOISE.of(objective) is not None,
+            )
+        ),
         *objective.notes(dag),
     )
     for note in notes:
@@ -72,7 +82,9 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
     return (*notes, *unchecked_series(problem.source))  # nothing was found there to warn of
 
 
-def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
+def check_rows(
+    table: RowTable, dag: DAG, *, linear: bool, directed: bool = False
+) -> tuple[str, ...]:
     """Return notes about rows and distributions.
 
     Parameters
@@ -83,6 +95,8 @@ def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
         The graph whose residuals are checked.
     linear
         Whether the model is linear, so that curved effects are missed.
+    directed
+        Whether directions were learned from the shape of the noise.
     """
     outliers = outlying_rows(table)
     table = table.without(outliers.rows)
@@ -94,7 +108,7 @@ def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
     return (
         *outliers.notes,
         # A common scale gives every column heavy tails.
-        *(common_scale(table, sample) or heavy_tails(table, sample)),
+        *(common_scale(table, sample) or heavy_tails(table, sample, directed=directed)),
         *(curved_effects(table, sample) if linear else ()),
         *(group_effects(table, sample) if linear else ()),
     )

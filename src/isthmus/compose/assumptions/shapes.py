@@ -107,18 +107,22 @@ def _indicators(table: RowTable, name: str, rows: NDArray[np.intp]) -> Floats:
     return np.asarray(indicators - indicators.mean(axis=1, keepdims=True))
 
 
-def heavy_tails(table: RowTable, sample: Residuals) -> tuple[str, ...]:
+def heavy_tails(table: RowTable, sample: Residuals, *, directed: bool = False) -> tuple[str, ...]:
     """Find at least two columns with so heavy tails or such skew that edges may be false.
 
-    Cost: two passes over the sample, about 0.05 ms per column.
+    Normal scores would hide what directions are learned from (`directed`); the note then advises to
+    compare edges only. Cost: two passes over the sample, about 0.05 ms per column.
     """
     heavy = [sample.columns[k] for k in np.flatnonzero(_is_heavy(table.n, sample.left))]
     if len(heavy) < 2:
         return ()
     names, limit = table.listed(heavy), _limit(table.n)
+    scores = "learn(table, transform=NormalScores())"
+    advice = f"Replace {names} by their normal scores, {scores}"
+    if directed:
+        advice = f"Compare the edges, not the directions, with those of {scores}"
     note = (
-        f"Replace {names} by their normal scores, learn(table, transform=NormalScores()): "
-        f"{len(heavy)} columns have heavy tails or strong skew (excess kurtosis above "
+        f"{advice}: {len(heavy)} columns have heavy tails or strong skew (excess kurtosis above "
         f"{limit:.0f}), which leads to false edges."
     )
     return (note,)
