@@ -25,6 +25,8 @@ many levels, are read as numbers. As nominal categories, answers on a scale lost
 `tests/repro/test_w09_counts_likert.py`."""
 FEW = 20
 """A note names whole numbers that are read as numbers and have at most this many values."""
+_MANY = 1_000
+"""Text with more distinct values than this in the first rows may be an identifier."""
 _COLLISIONS = 10.0
 """Measured integers of which this many pairs should be equal by chance, and none is, number the
 rows: by chance that happens with a probability of exp(-10)."""
@@ -113,6 +115,15 @@ class Profile:
     def are_codes(self) -> bool:
         """Whether whole numbers are read as categories: there are fewer than five of them."""
         return self.whole and self.distinct < NUMBERS
+
+    def is_uncertain(self, integers: Kind | None) -> bool:
+        """Whether first rows do not tell if a column is empty, constant or an identifier."""
+        if self.values == 0:
+            return True
+        if self.cells is CellType.CATEGORY or integers is Kind.DISCRETE:
+            return self.distinct > _MANY
+        is_constant = self.cells is CellType.FLOAT and self.distinct == 1
+        return self.whole and (is_constant or self.distinct == self.values)
 
     @property
     def numbers_rows(self) -> bool:

@@ -80,9 +80,6 @@ if TYPE_CHECKING:
 HEAD = 10_000
 """Number of rows at the top of the table from which the cost of a query is estimated."""
 
-MANY = 1_000
-"""Text with more distinct values than this in the first rows may be an identifier."""
-
 MOST = 2**20
 """Number of values that are fetched as rows at most: distinct rows of a joint table with their
 frequencies, or a sample. Larger tables are counted in the engine, for sets of few columns."""
@@ -314,20 +311,11 @@ class Lazy(Source):
         uncertain = {
             n: cells[n]
             for n, p in head.items()
-            if n not in kinds and p.rows >= HEAD and self._is_uncertain(p)
+            if n not in kinds and p.rows >= HEAD and p.is_uncertain(self._integers)
         }
         if uncertain:
             head |= self._profile(uncertain, uncertain, None)
         return head
-
-    def _is_uncertain(self, profile: Profile) -> bool:
-        """Whether the first rows do not tell if a column is empty, constant or an identifier."""
-        if profile.values == 0:
-            return True
-        if profile.cells is CellType.CATEGORY or self._integers is Kind.DISCRETE:
-            return profile.distinct > MANY
-        is_constant = profile.cells is CellType.FLOAT and profile.distinct == 1
-        return profile.whole and (is_constant or profile.distinct == profile.values)
 
     def _profile(
         self, cells: Mapping[str, CellType], counted: Collection[str], rows: int | None
