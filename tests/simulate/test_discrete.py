@@ -3,12 +3,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from isthmus import simulate
-from isthmus.errors import DataError
+from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 from isthmus.io import read_bif
 
@@ -108,3 +109,9 @@ def test_from_a_bif_file() -> None:
     either = (data["tub"] == "yes") | (data["lung"] == "yes")
     assert np.array_equal(data["either"] == "yes", either)
     assert abs((data["smoke"] == "yes").mean() - 0.5) < 5 * 0.5 / np.sqrt(20_000)
+
+
+def test_a_graph_without_tables_is_refused_with_advice() -> None:
+    dag: Any = DAG(["a", "b"], [("a", "b")])
+    with pytest.raises(ArgumentError, match="discrete_network"):
+        simulate.discrete(dag, 10)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from isthmus.errors import DataError
+from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
 from isthmus.simulate.result import Purpose, Simulation, stream
@@ -31,6 +31,11 @@ def discrete(network: DiscreteNetwork, n: int, *, seed: int = 0) -> Simulation:
     -----
     The data are labels instead of codes, so that they do not depend on levels that do not occur.
     """
+    if isinstance(network, DAG):
+        raise ArgumentError(
+            "discrete needs a network with its tables, and a DAG was given. Draw tables for it: "
+            "simulate.discrete(simulate.discrete_network(dag), n)."
+        )
     data = network.sample(n, seed=seed)
     return Simulation(network.dag, {name: data[name] for name in network.dag.nodes})
 
