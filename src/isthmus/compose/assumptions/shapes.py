@@ -198,7 +198,10 @@ def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     if table.schema.of_kind(Kind.DISCRETE):
         advice, or_else = "Transform these columns", ""
     else:
-        advice = "Try search=NotearsAdditive() or score=GP()"
+        advice = (
+            "Try search=NotearsAdditive() or score=GP(), and for a search by tests "
+            "score=NonlinearLikelihoodRatio()"
+        )
         or_else = (
             " If the noise is not normal, a line looks curved where its edge points the wrong way; "
             "search=LiNGAM() tests that."
