@@ -55,6 +55,10 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
     """
     objective, statistics = problem.objective, problem.statistics
     table = RowTable.of(problem.source)
+    directed = INDEPENDENT_NOISE.of(objective) is not None
+    of_rows: tuple[str, ...] = ()
+    if table is not None:
+        of_rows = check_rows(table, dag, linear=_is_linear(problem), directed=directed)
     notes = (
         *constant_columns(statistics),
         *duplicate_columns(statistics),
@@ -65,16 +69,7 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         *rescaled(problem, table),
         *(copied_cells(statistics) if table is None else ()),
         *unsteady_series(problem.source),
-        *(
-            ()
-            if table is None
-            else check_rows(
-                table,
-                dag,
-                linear=_is_linear(problem),
-                directed=INDEPENDENT_NOISE.of(objective) is not None,
-            )
-        ),
+        *of_rows,
         *objective.notes(dag),
     )
     for note in notes:
