@@ -29,10 +29,9 @@ from plain import greedy, random_network
 from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.shares.alignment import (
     Multiplier,
-    _receive,
-    _send,
     _send_count,
     _shuffled,
+    _swap,
     _take_count,
     point_of,
 )
@@ -54,26 +53,25 @@ def aligned_to_nobody(link: Any, identifiers: list[str], others: int) -> tuple[A
     """
     order = _shuffled(range(len(identifiers)))
     common = Multiplier()  # a or b
-    _send(link, len(order), (common(point_of(identifiers[i])) for i in order))
-    both = [common(point) for point in _receive(link, others)]
+    both = _swap(link, (common(point_of(identifiers[i])) for i in order), others, common)
     if link.rank == 0:
         last = Multiplier()  # r
-        _send(link, others, _shuffled(both))
-        _send(link, others, (last(point) for point in both))
-        names = [last(point) for point in _receive(link, len(order))]
-        blinded = _receive(link, _take_count(link))
-        _send(link, len(blinded), (last(point) for point in _shuffled(blinded)))
-        union = _receive(link, len(blinded) + others)
+        _swap(link, _shuffled(both), 0)
+        _swap(link, (last(point) for point in both), 0)
+        names = [last(point) for point in _swap(link, (), len(order))]
+        blinded = _swap(link, (), _take_count(link))
+        _swap(link, (last(point) for point in _shuffled(blinded)), 0)
+        union = _swap(link, (), len(blinded) + others)
     else:
         blind, last = Multiplier(), Multiplier()  # t and s
-        mine = set(_receive(link, len(order)))
-        names = [last(blind(point)) for point in _receive(link, len(order))]
-        _send(link, others, (last(blind(point)) for point in both))
+        mine = set(_swap(link, (), len(order)))
+        names = [last(blind(point)) for point in _swap(link, (), len(order))]
+        _swap(link, (last(blind(point)) for point in both), 0)
         missing = _shuffled([point for point in both if point not in mine])
         _send_count(link, len(missing))
-        _send(link, len(missing), (blind(point) for point in missing))
-        union = sorted([*names, *(last(point) for point in _receive(link, len(missing)))])
-        _send(link, len(union), union)
+        _swap(link, (blind(point) for point in missing), 0)
+        union = sorted([*names, *(last(point) for point in _swap(link, (), len(missing)))])
+        _swap(link, union, 0)
     place = {name: j for j, name in enumerate(union)}
     positions = np.full(len(union), -1, dtype=np.intp)
     positions[[place[name] for name in names]] = order

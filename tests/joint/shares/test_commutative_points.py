@@ -23,9 +23,15 @@ from isthmus.joint.shares.alignment import (
     point_of,
 )
 
+WINDOW = 4
+"""Messages that can be sent before the other end receives."""
+
 
 class Link:
-    """One end of a link inside of a process, which keeps what it received."""
+    """One end of a link inside of a process, which keeps what it received.
+
+    As with the real one, a party that sends waits while several messages were not received.
+    """
 
     def __init__(self, rank: int, queues: list[Queue[bytes]]) -> None:
         self.rank = rank
@@ -33,7 +39,7 @@ class Link:
         self._queues = queues
 
     def send(self, to: int, data: bytes) -> None:
-        self._queues[to].put(data)
+        self._queues[to].put(data, timeout=20)
 
     def recv(self, _: int) -> bytes:
         self.seen.append(self._queues[self.rank].get(timeout=20))
@@ -41,7 +47,7 @@ class Link:
 
 
 def both(function: Callable[..., Any], people: list[list[str]], *more: Any) -> Any:
-    queues: list[Queue[bytes]] = [Queue(), Queue()]
+    queues: list[Queue[bytes]] = [Queue(WINDOW), Queue(WINDOW)]
     links = [Link(rank, queues) for rank in (0, 1)]
     results: list[Any] = [None, None]
 
@@ -121,7 +127,7 @@ def test_each_party_learns_who_and_rows_are_aligned(
 
 def against(other: Callable[[Any], None], people: list[str], stated: int) -> AbortedError:
     """How an unchanged party of rank 0 ends that aligns with another program."""
-    queues: list[Queue[bytes]] = [Queue(), Queue()]
+    queues: list[Queue[bytes]] = [Queue(WINDOW), Queue(WINDOW)]
     links: list[Any] = [Link(rank, queues) for rank in (0, 1)]
     thread = threading.Thread(target=other, args=(links[1],))
     thread.start()
@@ -150,9 +156,8 @@ def test_nobody_names_rows_of_the_other_party_by_returning_its_answers() -> None
             link.send(0, link.recv(0))
         link.recv(0)
         link.send(0, bytes(32))  # it cannot commit yet to what it will get
-        salt, answers = link.recv(0), link.recv(0)
-        link.send(0, salt)
-        link.send(0, answers)
+        for _ in range(2):  # the salt and the answers
+            link.send(0, link.recv(0))
 
     assert against(other, ["0", "1"], 2).reason == "broken message"
 
@@ -191,7 +196,7 @@ def test_one_party_learns_who_and_rows_are_aligned(receiver: int) -> None:
     ],
 )
 def test_messages_that_are_no_points(messages: list[bytes]) -> None:
-    queues: list[Queue[bytes]] = [Queue(), Queue()]
+    queues: list[Queue[bytes]] = [Queue(WINDOW), Queue(WINDOW)]
     for message in messages:
         queues[1].put(message)
     link: Any = Link(1, queues)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import hashlib
 import secrets
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -130,9 +131,8 @@ def aligned_to_both(
     link.send(other, _commitment(link.rank, salt, answers))
     commitment = bytes(link.recv(other))
     link.send(other, salt)
-    _send(link, answers)
     salt = bytes(link.recv(other))
-    theirs = _receive(link, len(order))
+    theirs = _swap(link, answers, len(order))
     if _commitment(other, salt, theirs) != commitment:
         raise _broken()
     common = set(answers).intersection(theirs)
@@ -165,9 +165,9 @@ def count_common(link: Context, hashes: Sequence[str], least: int, others: int) 
     both = _exchange(link, own, _shuffled(hashes), others)
     if link.rank != RECEIVER:
         # In another order, so that nobody can be recognised.
-        _send(link, _shuffled(both))
+        _swap(link, _shuffled(both), 0)
         return _take_count(link)
-    found = len(set(both).intersection(_receive(link, len(hashes))))
+    found = len(set(both).intersection(_swap(link, (), len(hashes))))
     found = found if found >= least else 0
     _send_count(link, found)
     return found
@@ -199,11 +199,11 @@ def aligned_to_one(
     order = _shuffled(range(len(hashes)))
     both = _exchange(link, own, [hashes[i] for i in order], others)
     if link.rank != receiver:
-        _send(link, both)  # in the order in which they came
+        _swap(link, both, 0)  # in the order in which they came
         return np.array(order, dtype=np.intp), _take_count(link)
     place = {point: j for j, point in enumerate(both)}
     positions = np.full(len(both), -1, dtype=np.intp)
-    for i, point in zip(order, _receive(link, len(order)), strict=True):
+    for i, point in zip(order, _swap(link, (), len(order)), strict=True):
         if point in place:
             positions[place[point]] = i
     people = int((positions >= 0).sum())
@@ -212,43 +212,38 @@ def aligned_to_one(
 
 
 def _exchange(link: Context, own: Multiplier, hashes: Sequence[str], others: int) -> list[bytes]:
-    """Send the own points, and return those of the other party, multiplied, in their order.
-
-    Batches go both ways in turn, so that neither party waits long for the next message.
-    """
+    """Send the own points, and return those of the other party, multiplied, in their order."""
     _send_count(link, len(hashes))
     if _take_count(link) != others:
         raise AbortedError(
             "The other party brings another number of people than it has stated.",
             reason="other identifiers",
         )
-    answers: list[bytes] = []
-    for start in range(0, max(len(hashes), others), BATCH):
-        points = [own(point_of(h)) for h in hashes[start : start + BATCH]]
-        if points:
-            link.send(1 - link.rank, b"".join(points))
-        if start < others:
-            answers += map(own, _batch(link, others - start))
-    # Two points can differ and have the same product.
-    if len(set(answers)) != others:
+    return _swap(link, (own(point_of(h)) for h in hashes), others, own)
+
+
+def _swap(
+    link: Context,
+    points: Iterable[bytes],
+    number: int,
+    change: Callable[[bytes], bytes] = bytes,
+) -> list[bytes]:
+    """Send points, and return those of the other party, changed; `AbortedError` if some repeat.
+
+    Batches go both ways in turn. If both parties sent all before they received, the link would let
+    neither go on: it holds a few messages that were not received, and then waits.
+    """
+    own, found = iter(points), list[bytes]()
+    while batch := b"".join(islice(own, BATCH)):
+        link.send(1 - link.rank, batch)
+        if len(found) < number:
+            found += map(change, _batch(link, number - len(found)))
+    while len(found) < number:
+        found += map(change, _batch(link, number - len(found)))
+    # Also after the change: two points can differ and have the same product.
+    if len(set(found)) != number:
         raise _broken()
-    return answers
-
-
-def _send(link: Context, points: Sequence[bytes]) -> None:
-    """Send as many points as were received."""
-    for start in range(0, len(points), BATCH):
-        link.send(1 - link.rank, b"".join(points[start : start + BATCH]))
-
-
-def _receive(link: Context, number: int) -> list[bytes]:
-    """Receive as many points as were sent; `AbortedError` if some are repeated."""
-    points: list[bytes] = []
-    while len(points) < number:
-        points += _batch(link, number - len(points))
-    if len(set(points)) != number:
-        raise _broken()
-    return points
+    return found
 
 
 def _batch(link: Context, left: int) -> list[bytes]:
