@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 OWN = "tables"
 """The part of a run's result that only this party has."""
 
+DEVIATING = (
+    "a party that changes its program can read all values of the other party's columns, of the "
+    "people in common"
+)
+
 
 @dataclass(frozen=True)
 class TwoPartyRequest(Request):
@@ -28,6 +33,7 @@ class TwoPartyRequest(Request):
     names: tuple[str, ...]
 
     protocol: ClassVar[str] = NAME
+    caution: ClassVar[str] = DEVIATING
     needs_people: ClassVar[bool] = False
     """Whether both parties must know who the people in common are."""
 
@@ -185,6 +191,7 @@ class IntersectionSize(TwoPartyRequest):
     """How many people both parties have; no column is used."""
 
     name: ClassVar[str] = "intersection size"
+    caution: ClassVar[str] = ""
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
 
     def violations(self, study: Study) -> list[str]:
@@ -204,7 +211,7 @@ class CrossMoments(TwoPartyRequest):
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.CONTINUOUS,)
     caution: ClassVar[str] = (
         "cross moments reveal the means and all products of the columns of both parties, "
-        "including those of one party alone"
+        f"including those of one party alone; {DEVIATING}"
     )
 
     def openings(self, study: Study) -> int:
