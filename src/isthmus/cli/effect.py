@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from isthmus.cli.output import give, say
 from isthmus.cli.parsing import suggestion
 from isthmus.cli.strategies import missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
+from isthmus.compose.as_read import as_read
 from isthmus.errors import SchemaError
 
 
@@ -53,8 +55,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     kinds = kinds_of(options)
     change, outcome = options.change, options.outcome
     if change or outcome:
-        schema = ist.sources.as_source(table, kinds=kinds, missing=options.missing).schema()
-        levels = {v.name: v.levels for v in schema.variables}
+        levels = _levels(table, graph, kinds, options)
         change = change and [_level(options.cause, text, levels) for text in change]
         outcome = outcome and _level(options.effect, outcome, levels)
     estimate = ist.effect(
@@ -93,6 +94,17 @@ def _graph(file: GraphFile) -> Any:
         return content
     known = getattr(content, "cpdag", None)
     return file.graph if known is None or callable(known) else known
+
+
+def _levels(
+    table: object, graph: Any, kinds: Mapping[str, Any] | None, options: argparse.Namespace
+) -> dict[str, tuple[Any, ...]]:
+    """Return the levels of cause and effect."""
+    if isinstance(graph, ist.Solution):
+        table, kinds = as_read(table, graph.reading, graph.dag.nodes, kinds)
+    pair = (options.cause, options.effect)
+    source = ist.sources.as_source(table, kinds=kinds, columns=pair, missing=options.missing)
+    return {v.name: v.levels for v in source.schema().variables}
 
 
 def _level(name: str, text: str, levels: dict[str, tuple[Any, ...]]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from isthmus.cli.probabilities import check_formats
 from isthmus.cli.strategies import missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
 from isthmus.errors import MismatchError
+from isthmus.results import Reading
 
 FORMATS = (".json", ".bif", ".bifxml", ".xmlbif", ".net", ".xdsl")
 
@@ -43,17 +45,21 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Estimate the parameters and write the network."""
-    from isthmus.compose.fit import fit
+    from isthmus.compose.fit import fit_as_read
 
     check_formats(options.output, FORMATS)
-    dag = read_graph_file(options.graph).dag
-    network = fit(
+    file = read_graph_file(options.graph)
+    solution = isinstance(file.content, ist.Solution)
+    network = fit_as_read(
         opened(options).table,
-        dag,
+        dag := file.dag,
+        file.content.reading if solution else Reading(),
+        options.pseudo_count,
         kinds=kinds_of(options),
         missing=options.missing,
-        pseudo_count=options.pseudo_count,
     )
+    if solution and file.content.equivalent:
+        network = replace(network, cpdag=file.content.cpdag)
     give(nodes=dag.nodes, edges=dag.edges, parameters=network.parameters)
     say(f"{network!r}")
     return write_outputs(network, options.output, write=_write)

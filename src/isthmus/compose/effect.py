@@ -10,6 +10,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from isthmus.compose.arguments import check_kinds, check_missing
+from isthmus.compose.as_read import as_read
 from isthmus.errors import ArgumentError, DataError, GraphError, MismatchError, SchemaError
 from isthmus.fitting import adjusted_effect
 from isthmus.fitting.indirect_effects import (
@@ -33,7 +34,7 @@ from isthmus.results.estimate_effects import (
     estimate_in_solution,
 )
 from isthmus.results.solution import Solution
-from isthmus.sources import Missing, Source, TimeUnit, as_source, transformed
+from isthmus.sources import Missing, Source, TimeUnit, as_source
 from isthmus.statistics import Kind, Moments, Schema
 
 
@@ -64,7 +65,8 @@ def effect(
         As for :func:`~isthmus.learn`. Columns that are not nodes of the graph are not used.
     graph
         The causal graph: a DAG, which may have hidden nodes; an equivalence class, for which the
-        answer is a range if its members disagree; or a solution, for its class and its knowledge.
+        answer is a range if its members disagree; or a solution, for its class, its knowledge
+        and the way in which it read the columns.
     cause, effect
         Names of two observed variables.
     hidden
@@ -72,7 +74,7 @@ def effect(
     change, outcome
         Levels of discrete variables, as for `Solution.effect`.
     kinds, missing
-        As for :func:`~isthmus.learn`.
+        As for :func:`~isthmus.learn`. ``kinds`` has precedence over a solution.
 
     Returns
     -------
@@ -99,12 +101,17 @@ def effect(
     scores: tuple[str, ...] = ()
     if isinstance(graph, Solution):
         solution, graph = graph, effect_class(graph)
-        maps = solution.reading.maps
-        data = transformed(data, maps).table if maps else data
+        data, kinds = as_read(data, solution.reading, graph.nodes, kinds)
         scores = scored_nodes(solution.reading.network_maps(solution.dag.nodes))
-    source = as_source(data, kinds=kinds, keep=None, missing=check_missing(missing))
+    observed = _observed(graph, (cause, effect), hidden)
+    source = as_source(data, kinds=kinds, columns=observed, missing=check_missing(missing))
     schema = source.schema().without_features()
-    observed = _observed(graph, schema, (cause, effect), hidden)
+    absent = [v for v in observed if v not in schema.names]
+    if absent:
+        raise SchemaError(
+            f"The table has no column for {listed(absent)}. If they were not observed, and the "
+            f"graph is a DAG, say so: hidden={absent!r}."
+        )
     part = schema.subset(observed)
     moments = None if part.of_kind(Kind.DISCRETE) else source.moments(observed)
     known = EffectData(part, source, moments)
@@ -150,9 +157,7 @@ _NOT_IDENTIFIED = (
 )
 
 
-def _observed(
-    graph: object, schema: Schema, pair: tuple[str, str], hidden: Collection[str]
-) -> tuple[str, ...]:
+def _observed(graph: object, pair: tuple[str, str], hidden: Collection[str]) -> tuple[str, ...]:
     """Return the observed nodes of a graph; raise if names are not as they should be."""
     if not isinstance(graph, DAG | CPDAG | PDAG):
         raise ArgumentError(
@@ -164,12 +169,6 @@ def _observed(
         graph.index(name)  # raises for a name that is not a node
     if hidden and not isinstance(graph, DAG):
         raise MismatchError("hidden is for a DAG; in an equivalence class all nodes are observed.")
-    absent = [v for v in graph.nodes if v not in schema.names and v not in hidden]
-    if absent:
-        raise SchemaError(
-            f"The table has no column for {listed(absent)}. If they were not observed, and the "
-            f"graph is a DAG, say so: hidden={absent!r}."
-        )
     unseen = [v for v in pair if v in hidden]
     if unseen:
         raise ArgumentError(f"{listed(unseen)} cannot be hidden: cause and effect are observed.")

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from isthmus.compose.arguments import check_dag, check_kinds, check_missing
+from isthmus.compose.as_read import as_read
 from isthmus.compose.statistics_kept import fit_network
 from isthmus.graphs import DAG
 from isthmus.models import Network
-from isthmus.models.column_maps import SINCE
 from isthmus.options import check_pseudo_count
 from isthmus.results import Reading
-from isthmus.sources import Missing, Source, TimeUnit, as_source, transformed
-from isthmus.statistics import Kind, Statistic
+from isthmus.sources import Missing, TimeUnit, as_source
+from isthmus.statistics import Kind
 
 
 def fit(
@@ -43,26 +43,29 @@ def fit(
     check_pseudo_count(pseudo_count)
     check_kinds(kinds)
     graph = check_dag(dag)
-    source = as_source(data, kinds=kinds, keep=graph.nodes, missing=check_missing(missing))
+    source = as_source(data, kinds=kinds, columns=graph.nodes, missing=check_missing(missing))
     network = fit_network(source, graph, pseudo_count)
     return replace(network, maps=source.reading().network_maps(graph.nodes))
 
 
-def fit_as_read(data: object, dag: DAG, reading: Reading, pseudo_count: float) -> Network:
+def fit_as_read(
+    data: object,
+    dag: DAG,
+    reading: Reading,
+    pseudo_count: float,
+    *,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
+) -> Network:
     """Estimate parameters, with columns of the kinds that they had when the graph was learned.
 
     Parameters
     ----------
-    data, dag, pseudo_count
+    data, dag, pseudo_count, kinds, missing
         As for :func:`fit`.
     reading
         How columns were read. A source and statistics know their kinds.
     """
-    known = {str(kind) for kind in Kind}
-    kinds = {
-        c.name: str(c.read_as) for c in reading if c.name in dag.nodes and str(c.read_as) in known
-    } | {c.name: c.unit.removesuffix(SINCE) for c in reading if c.unit and c.name in dag.nodes}
-    given = kinds if kinds and not isinstance(data, (Source, Statistic)) else None
-    if reading.maps and given is not None:
-        data = transformed(data, reading.maps).table
-    return fit(data, dag, kinds=given, pseudo_count=pseudo_count)
+    data, kinds = as_read(data, reading, dag.nodes, kinds)
+    network = fit(data, dag, kinds=kinds, missing=missing, pseudo_count=pseudo_count)
+    return replace(network, maps={**network.maps, **reading.network_maps(dag.nodes)})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -182,10 +182,7 @@ def prepare(
         )
     begin = time.monotonic()
     integers = None if score is None else score.kind
-    keep = () if dag is None else dag.nodes
-    source, maps = _open(
-        data, transform, kinds=kinds, integers=integers, keep=keep, missing=missing
-    )
+    source, maps = _open(data, transform, kinds=kinds, integers=integers, dag=dag, missing=missing)
     if search is not None:
         refuse_joint_search(search, source)
     if time_limit is not None:
@@ -239,16 +236,17 @@ def _open(
     *,
     kinds: Mapping[str, Kind | TimeUnit | str] | None,
     integers: Kind | None,
-    keep: Sequence[str],
+    dag: DAG | None,
     missing: Missing | None,
 ) -> tuple[Source, Mapping[str, ColumnMap]]:
     """Return the source of data, and what a transform did to their numbers."""
     step = check_transform(transform, data)
     if step is None:
-        source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+        nodes = None if dag is None else dag.nodes
+        source = as_source(data, kinds=kinds, integers=integers, columns=nodes, missing=missing)
         return source, {}
     data, kinds, maps = transformed(data, step, kinds=kinds, integers=integers)
-    source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+    source = as_source(data, kinds=kinds, integers=integers, missing=missing)
     if not isinstance(step, FixedBins):
         source.record(f"quantiles of {len(maps)} columns", sum(len(m.at) for m in maps.values()))
     return source, maps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
 from isthmus.sources.tables.missing import Missing
+from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.statistics import Kind, Schema, Statistic
 
@@ -22,6 +24,7 @@ def as_source(
     kinds: Mapping[str, AsGiven | str] | None = None,
     integers: Kind | str | None = None,
     keep: Collection[str] | None = (),
+    columns: Collection[str] | None = None,
     missing: Missing | None = None,
     schema: Schema | None = None,
 ) -> Source:
@@ -38,6 +41,8 @@ def as_source(
         How to read integers that ``kinds`` does not name; of no effect on sources and statistics.
     keep
         Columns of a table that are not left out whatever they look like; None for all.
+    columns
+        Names of the columns of a table to read, none of which is left out; by default all.
     missing
         How to handle missing values of a table or of the sites of a federation; by default they
         are refused.
@@ -58,13 +63,24 @@ def as_source(
         raise _is_path(os.fspath(data))
     if schema is not None:
         return Frame(data, schema=schema, missing=missing)
+    options: dict[str, Any] = {"kinds": kinds, "integers": integers, "keep": keep}
+    options |= {"columns": columns, "missing": missing}
     if isinstance(data, (np.ndarray, Mapping)):
-        return Frame(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+        return Frame(data, **options)
     from isthmus.sources.tables.engines.find import is_lazy
     from isthmus.sources.tables.lazy import Lazy
 
     place = Lazy if is_lazy(data) else Frame
-    return place(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
+    return place(data, **options)
+
+
+def names_of_table(data: object) -> tuple[str, ...]:
+    """Return the names of the columns of a table in memory or in an engine."""
+    from isthmus.sources.tables.engines.find import is_lazy, names_of
+
+    if not isinstance(data, (np.ndarray, Mapping)) and is_lazy(data):
+        return check_names(names_of(as_narwhals(data)))
+    return tuple(Frame(data).raw_columns())
 
 
 def _is_path(path: str) -> DataError:

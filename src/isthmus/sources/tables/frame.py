@@ -88,6 +88,8 @@ class Frame(Source):
         How to read integers that ``kinds`` does not name, whatever their number of values.
     keep
         Columns that are not left out whatever they look like; None for all.
+    columns
+        Names of the columns to read, none of which is left out; by default all are read.
     missing
         How to handle missing values; by default they are refused.
     schema
@@ -114,6 +116,7 @@ class Frame(Source):
         kinds: Mapping[str, AsGiven | str] | None = None,
         integers: Kind | str | None = None,
         keep: Collection[str] | None = (),
+        columns: Collection[str] | None = None,
         missing: Missing | None = None,
         schema: Schema | None = None,
         names: Sequence[str] | None = None,
@@ -122,7 +125,9 @@ class Frame(Source):
         self._data = _columns(data, names)
         self._given = check_kinds(kinds, self._data)
         self._integers = None if integers is None else as_kind(integers, "integers")
-        self._keep = None if keep is None else frozenset(keep)
+        self._keep = None if keep is None or columns is not None else frozenset(keep)
+        if columns is not None:
+            self._data = {name: self._data[name] for name in self._data if name in columns}
         self.missing = missing
         self._wanted = schema
         self._moments: Moments | None = None

@@ -102,6 +102,8 @@ class Lazy(Source):
         How to read integers that ``kinds`` does not name, whatever their number of values.
     keep
         Columns that are not left out whatever they look like; None for all.
+    columns
+        Names of the columns to read, none of which is left out; by default all are read.
     missing
         How to handle missing values: `DropRows`, `AvailableCases`, for discrete columns
         `StructuralEM`, for others `ExpectationMaximisation`; by default they are refused.
@@ -123,6 +125,7 @@ class Lazy(Source):
         kinds: Mapping[str, AsGiven | str] | None = None,
         integers: Kind | str | None = None,
         keep: Collection[str] | None = (),
+        columns: Collection[str] | None = None,
         missing: Missing | None = None,
         schema: Schema | None = None,
         stream_rows: bool = False,
@@ -150,12 +153,14 @@ class Lazy(Source):
         self._columns = dict(zip(names, plain_names(names), strict=True))
         self._kinds = check_kinds(kinds, names)
         self._integers = None if integers is None else as_kind(integers, "integers")
-        self._keep = None if keep is None else frozenset(keep)
+        self._keep = None if keep is None or columns is not None else frozenset(keep)
         self.missing = missing
         self._rows_dropped = False
         self._schema = schema
         self._reading: Reading | None = None
         self._times = self._convert_times()
+        if columns is not None:
+            self._columns = {name: c for name, c in self._columns.items() if name in columns}
         self._moments: Moments | None = None
         self._groups: list[Grouped] = []
         self._ranges: dict[str, tuple[Level, ...]] = {}

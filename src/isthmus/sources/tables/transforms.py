@@ -329,8 +329,15 @@ def _in_memory(
     kinds: Mapping[str, AsGiven | str],
     integers: Kind | str | None,
 ) -> tuple[dict[str, Any], ColumnMaps]:
-    keep = _asked(transform) or ()
-    frame = Frame(data, kinds=kinds or None, integers=integers, keep=keep, missing=KeepMissing())
+    keep, only = _asked(transform) or (), None if isinstance(transform, Transform) else transform
+    frame = Frame(
+        data,
+        kinds=kinds or None,
+        integers=integers,
+        keep=keep,
+        columns=only,
+        missing=KeepMissing(),
+    )
     schema, rows = frame.schema(), frame.rows_with_holes()
     numbers = [v.name for v in schema.variables if v.kind is Kind.CONTINUOUS and not v.time_unit]
     chosen = _chosen(transform, numbers, schema.names)
@@ -341,7 +348,7 @@ def _in_memory(
 
     maps = transform.maps(quantiles, frame) if isinstance(transform, Transform) else transform
     replaced = {name: own.apply(rows[:, schema.index(name)]) for name, own in maps.items()}
-    return frame.raw_columns() | replaced, maps
+    return Frame(data).raw_columns() | replaced, maps
 
 
 def _in_engine(
@@ -354,8 +361,8 @@ def _in_engine(
 
     from isthmus.sources.tables.lazy import Lazy
 
-    keep = _asked(transform) or ()
-    numbers = Lazy(data, kinds=kinds or None, integers=integers, keep=keep).numbers()
+    keep, only = _asked(transform) or (), None if isinstance(transform, Transform) else transform
+    numbers = Lazy(data, kinds=kinds or None, integers=integers, keep=keep, columns=only).numbers()
     frame: nw.LazyFrame[Any] = as_narwhals(data)
     types = frame.collect_schema()
     chosen = _chosen(transform, numbers, types.names())

@@ -1,0 +1,109 @@
+"""Tables that are read again for a graph: only its columns, and as they were read before."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isthmus as ist
+from isthmus.cli import main
+
+RNG = np.random.default_rng(2)
+WARD = RNG.integers(1, 8, 900)
+X = RNG.normal(size=900) + 2.0 * (WARD == 3) - (WARD == 6)
+Y = X + 2.0 * (WARD == 3) - 3.0 * (WARD == 5) + RNG.normal(size=900)
+WARDS = {"ward": WARD, "x": X, "y": Y}
+ORDER = ist.Knowledge(tiers=[["ward"], ["x"], ["y"]])
+PAIR = ist.DAG(["x", "y"], [("x", "y")])
+OTHERS = {
+    "visit": np.datetime64("2024-01-01") + np.arange(900).astype("m8[D]"),
+    "seldom": np.where(RNG.random(900) < 0.9, np.nan, 1.0),
+}
+
+
+def _solution() -> ist.Solution:
+    return ist.learn(WARDS, kinds={"ward": "discrete"}, knowledge=ORDER)
+
+
+def test_an_effect_in_a_solution_reads_columns_as_the_solution_did() -> None:
+    solution = _solution()
+    own = solution.effect("x", "y")
+    again = ist.effect(WARDS, solution, "x", "y")
+    assert again.value == pytest.approx(own.value)
+    assert again.interval() == pytest.approx(own.interval())
+    assert abs(again.value - 1.0) < 3 * again.standard_error
+    numbers = ist.effect(WARDS, solution, "x", "y", kinds={"ward": "continuous"})
+    assert numbers.value > 1.1  # what the user says has precedence
+
+
+@pytest.mark.parametrize("transform", [None, ist.NormalScores(), ist.QuantileBins(columns=["y"])])
+def test_dates_of_a_solution_are_read_again(transform: ist.sources.Transform | None) -> None:
+    days = RNG.integers(0, 300, 900)
+    table = {
+        "admitted": np.datetime64("2024-01-01") + days.astype("m8[D]"),
+        "wait": days + 30.0 * RNG.normal(size=900),
+        "y": Y,
+    }
+    known = ist.Knowledge(tiers=[["admitted"], ["wait", "y"]])
+    solution = ist.learn(table, kinds={"admitted": "days"}, knowledge=known, transform=transform)
+    again = ist.effect(table, solution, "admitted", "wait")
+    assert again.value == pytest.approx(solution.effect("admitted", "wait").value)
+
+
+@pytest.mark.parametrize("place", [dict, pl.DataFrame, pl.LazyFrame])
+def test_columns_outside_the_graph_are_not_read(place: type) -> None:
+    alone, whole = place({"x": X, "y": Y}), place({"x": X, "y": Y} | OTHERS)
+    for missing in (None, ist.DropRows()):
+        network = ist.fit(whole, PAIR, missing=missing)
+        assert isinstance(network, ist.models.GaussianNetwork)
+        expected = ist.fit(alone, PAIR, missing=missing)
+        assert isinstance(expected, ist.models.GaussianNetwork)
+        assert network.coefficients["y"] == pytest.approx(expected.coefficients["y"])
+        effect = ist.effect(whole, PAIR, "x", "y", missing=missing)
+        assert effect.standard_error == pytest.approx(
+            ist.effect(alone, PAIR, "x", "y", missing=missing).standard_error
+        )
+        score = ist.score(whole, PAIR, ist.GaussianBIC(), missing=missing)
+        assert score == pytest.approx(ist.score(alone, PAIR, ist.GaussianBIC()))
+
+
+def test_kinds_of_columns_outside_the_graph_may_be_given() -> None:
+    kinds = {"visit": "days", "x": "continuous"}
+    ist.fit({"x": X, "y": Y} | OTHERS, PAIR, kinds=kinds)
+    with pytest.raises(ist.errors.SchemaError, match="vist"):
+        ist.fit({"x": X, "y": Y} | OTHERS, PAIR, kinds={"vist": "days"})
+
+
+def test_a_column_that_the_table_lacks_is_named() -> None:
+    with pytest.raises(ist.errors.SchemaError, match="no column for 'ward'"):
+        ist.effect({"x": X, "y": Y}, _solution(), "x", "y")
+
+
+def test_commands_read_columns_as_the_solution_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, file = tmp_path / "wards.csv", str(tmp_path / "wards.isthmus")
+    pl.DataFrame(WARDS).write_csv(table)
+    solution = _solution()
+    solution.save(file)
+    assert main(["effect", file, str(table), "x", "y", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["value"] == pytest.approx(solution.effect("x", "y").value)
+    network = tmp_path / "network.json"
+    assert main(["fit", file, str(table), "-o", str(network)]) == 0
+    fitted = ist.io.read_json(network)
+    assert isinstance(fitted, ist.models.MixedNetwork)
+
+
+def test_a_command_that_fits_a_solution_keeps_its_equivalence_class(tmp_path: Path) -> None:
+    table, file = tmp_path / "pair.csv", str(tmp_path / "pair.isthmus")
+    pl.DataFrame({"x": X, "y": Y}).write_csv(table)
+    ist.learn({"x": X, "y": Y}).save(file)
+    network = tmp_path / "network.json"
+    assert main(["fit", file, str(table), "-o", str(network)]) == 0
+    fitted = ist.io.read_json(network)
+    assert isinstance(fitted, ist.models.GaussianNetwork)
+    assert fitted.cpdag is not None
+    assert fitted.cpdag.undirected == (("x", "y"),)
