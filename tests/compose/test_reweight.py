@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,3 +137,14 @@ def test_what_is_refused() -> None:
     bare = replace(drawn(200).ensemble, log_scores=None)
     with pytest.raises(DataError, match="not known"):
         ist.reweight(replace(drawn(200), ensemble=bare), table(), ist.BGe())
+
+
+def test_the_prior_of_the_draws_stays(tmp_path: Path) -> None:
+    known = ist.Knowledge(probabilities=[("a", "d", 0.9)], expected_parents=0.3)
+    sparse = ist.sample(table(), score=ist.BGe(), knowledge=known, draws=500, seed=1)
+    sparse.save(tmp_path / "drawn.npz")
+    for posterior in (sparse, ist.Posterior.load(tmp_path / "drawn.npz")):
+        again = ist.reweight(posterior, table(), ist.BGe())
+        assert again.log_weights is not None
+        assert np.ptp(again.log_weights) < 1e-9  # the same score and prior
+        assert "exact" not in str(again)

@@ -34,9 +34,9 @@ def reweight(
     Use this for scores that are too slow to sample with: draw graphs with a fast approximation,
     then compute the slow score only for the families of the distinct graphs that were drawn
     (Giudice, Kuipers and Moffa 2023). The importance weight of a graph is the ratio of its two
-    scores. A note gives the effective sample size of the result, and says whether the weights
-    can be trusted; with ArviZ (extra ``posterior``) it also covers their tail. Graphs that were
-    never drawn cannot get any weight.
+    scores; the prior of the draws stays. A note gives the effective sample size of the result,
+    and says whether the weights can be trusted; with ArviZ (extra ``posterior``) it also covers
+    their tail. Graphs that were never drawn cannot get any weight.
 
     Parameters
     ----------
@@ -90,17 +90,22 @@ def reweight(
             "the graphs were drawn from."
         )
     with reporter_for(progress) as report:
-        totals, status = drive(_Scoring(local, ensemble), "reweight", report=report)
-    if status.ending is Ending.INTERRUPTED:
+        totals, ended = drive(_Scoring(local, ensemble), "reweight", report=report)
+    if ended.ending is Ending.INTERRUPTED:
         raise KeyboardInterrupt
-    log_weights = totals.values - _log_drawn(posterior)
+    scores = totals.values if posterior.log_prior is None else totals.values + posterior.log_prior
+    log_weights = scores - _log_drawn(posterior)
     if not np.isfinite(log_weights.max()):
         raise DataError(f"No graph that was drawn has a finite score under {score!r}.")
     counts = np.bincount(posterior.chains.ravel(), minlength=len(ensemble))
     weights = counts * np.exp(log_weights - log_weights.max())
+    status = posterior.status
+    if posterior.independent:
+        status = replace(status, message="the draws are independent, and were weighted.")
     corrected = replace(
         posterior,
-        ensemble=replace(ensemble, weights=weights, log_scores=totals.values),
+        status=status,
+        ensemble=replace(ensemble, weights=weights, log_scores=scores),
         log_weights=log_weights,
         exact_edges=None,
         exact_paths=None,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.compose.arguments import (
     AnySampler,
@@ -29,6 +30,7 @@ from isthmus.models.column_maps import scored_nodes
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.options import described
 from isthmus.results import Ending, Ensemble, Posterior, Provenance
+from isthmus.results.ensemble import unpack
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
 from isthmus.scores import BGe
@@ -162,6 +164,7 @@ def sample(
         choice=f"Score {described(problem.score)} ({problem.score_reason}); "
         f"sampler {described(sampler)} ({reason}).",
         log_weights=result.log_weights,
+        log_prior=_log_prior(problem, ensemble),
         exact_edges=result.edge_probabilities,
         exact_paths=result.path_probabilities,
         chain_edges=result.chain_edges,
@@ -213,6 +216,14 @@ def _ensemble(nodes: tuple[str, ...], draws: Draws, rows: int) -> Ensemble:
     if draws.log_weights is not None:
         weights *= np.exp(draws.log_weights - draws.log_weights.max())
     return Ensemble(nodes, draws.parents, weights, draws.log_scores, rows=rows)
+
+
+def _log_prior(problem: Problem, ensemble: Ensemble) -> NDArray[np.float64] | None:
+    """Return the logarithm of the prior of each graph up to a constant, unless it is uniform."""
+    if not problem.knowledge.has_prior:
+        return None
+    odds = problem.knowledge.log_odds(ensemble.nodes)
+    return np.array([odds[unpack(graph[None])[0]].sum() for graph in ensemble.parents])
 
 
 def with_notes(posterior: Posterior) -> Posterior:

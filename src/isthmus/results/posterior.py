@@ -66,6 +66,8 @@ class Posterior:
         Position in the ensemble of the graph of each draw, of shape (chains, draws).
     log_weights
         Logarithm of the importance weight of each distinct graph; None if all draws count the same.
+    log_prior
+        Logarithm of the prior of each distinct graph, up to a constant; None for a uniform prior.
     exact_edges, exact_paths
         Probabilities ``[from, to]`` of edges and paths if the sampler knows them better than its
         draws show them; otherwise None.
@@ -110,6 +112,7 @@ class Posterior:
     disclosure: Disclosure
     choice: str
     log_weights: NDArray[np.float64] | None = None
+    log_prior: NDArray[np.float64] | None = None
     exact_edges: NDArray[np.float64] | None = None
     exact_paths: NDArray[np.float64] | None = None
     chain_edges: NDArray[np.float64] | None = None
@@ -123,7 +126,8 @@ class Posterior:
     def __post_init__(self) -> None:
         graphs, d = len(self.ensemble), len(self.nodes)
         check_positions(self.chains, graphs)
-        check_numbers({"log_weights": self.log_weights}, (graphs,))
+        own = {"log_weights": self.log_weights, "log_prior": self.log_prior}
+        check_numbers(own, (graphs,))
         exact = {"exact_edges": self.exact_edges, "exact_paths": self.exact_paths}
         check_probabilities(exact, (d, d))
         check_probabilities({"chain_edges": self.chain_edges}, (len(self.chains), d, d))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 _FORMAT = "isthmus posterior 1"
 _PLAIN = {"choice": str, "notes": list, "independent": bool, "equivalent": bool}
-_OPTIONAL = ("log_weights", "exact_edges", "exact_paths", "chain_edges")
+_OPTIONAL = ("log_weights", "log_prior", "exact_edges", "exact_paths", "chain_edges")
 
 
 def write_posterior(attributes: Mapping[str, Any], path: str | PathLike[str]) -> None:
