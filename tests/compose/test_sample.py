@@ -308,3 +308,13 @@ def test_chains_that_leave_out_parent_sets_have_not_converged() -> None:
     assert posterior.details.left_out > 0.05
     assert posterior.status.ending is Ending.NOT_CONVERGED
     assert any("compare runs with different seeds" in note for note in posterior.notes)
+
+
+def test_a_note_says_that_chains_over_orders_are_biased() -> None:
+    rng = np.random.default_rng(0)
+    table = {name: rng.normal(size=60) for name in "abcd"}
+    orders = ist.sample(table, sampler=ist.OrderMCMC(), draws=500, seed=1)
+    exact = ist.sample(table, draws=500, seed=1)
+    assert orders.edge_probabilities().sum() < 0.8 * exact.edge_probabilities().sum()
+    assert "Draws of OrderMCMC favour" in str(orders)
+    assert "favour" not in str(ist.sample(table, sampler=ist.PartitionMCMC(), draws=50, seed=1))

@@ -177,6 +177,7 @@ def sample(
             *problem.source.notes(),
             *check_assumptions(problem, ensemble.most_probable()),
             *_units_of_effects(problem),
+            *([sampler.bias] if sampler.bias else []),
         ),
         provenance=Provenance.of_call(
             "sample",

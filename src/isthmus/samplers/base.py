@@ -132,9 +132,12 @@ class Sampler(ABC, Generic[ObjectiveT_contra]):
     ----------
     accepts
         The capabilities of an objective that the sampler can work with; one of them is enough.
+    bias
+        A sentence for the notes of a posterior, if the draws do not follow it.
     """
 
     accepts: ClassVar[Accepts]
+    bias: ClassVar[str] = ""
 
     @abstractmethod
     def begin(

@@ -102,6 +102,11 @@ class OrderMCMC(ChainSampler):
     """
 
     space: ClassVar[Space] = Space.ORDERS
+    bias: ClassVar[str] = (
+        "Draws of OrderMCMC favour graphs that agree with many orders, above all those with few "
+        "edges: most edges are less probable than under a uniform prior, also if the chains agree. "
+        "PartitionMCMC does not have this bias."
+    )
 
 
 @final
