@@ -15,7 +15,7 @@ from isthmus.joint import ADMM, AskConsensus, AskNetworks, Federation, FixedPoin
 from isthmus.joint.federation.requests.steps import MethodState
 from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus
-from isthmus.joint.methods.admm.requests import StepOfADMM
+from isthmus.joint.methods.admm.requests import StepOfADMM, encoded_parameters
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray
 from isthmus.sources import Frame
 from isthmus.statistics import Schema
@@ -123,7 +123,7 @@ class Sites:
         for state, source in zip(self.states, self.sources, strict=True):
             if self.last is not None:
                 state.take(request, self.last)
-            found.append(request.encode(state.answer(request, source), source, self.grid))
+            found.append(state.answer(request, source))
         return found
 
     def do(self, step: int) -> None:
@@ -186,7 +186,7 @@ def test_a_sum_that_was_refused_is_refused_again() -> None:
     sites.do(0)
     request, state = replace(sites.first, step=2), sites.states[0]
     sites.answers(1)
-    steered = request.encode(np.triu(np.full((3, 3), 1e6), 1), sites.sources[0], sites.grid)
+    steered = encoded_parameters(np.triu(np.full((3, 3), 1e6), 1), sites.grid)
     for _ in range(2):
         state.take(request, steered)
         with pytest.raises(DataError, match="wrong answer"):

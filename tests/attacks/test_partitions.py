@@ -37,8 +37,7 @@ def total(
     sums = LimbAccumulator(request.size(grid), request.limbs)
     for part in parts:
         source = Frame(part, names=NAMES)
-        value = request.contribute(source)
-        sums.add(request.encode(value, source, grid))
+        sums.add(request.encode(source, grid))
     return sums.total()
 
 

@@ -80,7 +80,7 @@ def test_sums_are_exact_on_the_grid() -> None:
     total = LimbAccumulator(request.size(grid), request.limbs)
     for part in parts.values():
         source = Frame(part)
-        total.add(request.encode(source.moments(), source, grid))
+        total.add(request.encode(source, grid))
     expected = request.decode(total.total(), grid)
     assert federation.moments() == expected
 

@@ -22,6 +22,7 @@ from isthmus.joint import (
 from isthmus.joint.methods.admm.admm import ADMMRun, Ask
 from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus, Pull, joint_step
+from isthmus.joint.methods.admm.requests import encoded_parameters
 from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.sources import Frame
 from isthmus.statistics import Schema
@@ -140,7 +141,7 @@ def test_secure_sums_change_nothing() -> None:
             return counted(3, len(rows))
         request, total = AskConsensus(names, own.step), LimbAccumulator(16, 4)
         for client in plain:
-            total.add(request.encode(client.answer(own.common, own.rho), federation, grid))
+            total.add(encoded_parameters(client.answer(own.common, own.rho), grid))
         return request.decode(total.total(), grid)
 
     np.testing.assert_array_equal(found.weights, iterate(ask, 4, 12, rho2=0.05).common)

@@ -26,6 +26,7 @@ from isthmus.joint import (
 from isthmus.joint.methods.admm.admm import REQUESTS, ADMMRun, Ask
 from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import ADMMOptions, ConsensusModel, Pull
+from isthmus.joint.methods.admm.requests import encoded_parameters
 from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.neural import perceptron
@@ -191,7 +192,7 @@ def test_secure_sums_of_networks_change_nothing() -> None:
         request = AskNetworks(names, course.step, ADMMOptions(**start))
         total = LimbAccumulator(request.size(grid), request.limbs)
         for client in clients:
-            total.add(request.encode(client.answer(course.common, course.rho), federation, grid))
+            total.add(encoded_parameters(client.answer(course.common, course.rho), grid))
         return request.decode(total.total(), grid)
 
     expected = iterate(NETWORKS, ask, names, 3, **start)

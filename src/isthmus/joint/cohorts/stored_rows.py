@@ -14,6 +14,7 @@ from isthmus.joint.cohorts.row_hashes import chunks
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
+from isthmus.sources.tables.frame import Frame
 from isthmus.statistics import (
     CodedRows,
     CountPlan,
@@ -37,17 +38,12 @@ class StoredRows(Source):
     Parameters
     ----------
     values
-        The rows, in memory or mapped from a file.
-    columns
-        The column of each variable; all in their order by default.
+        The rows, in memory or mapped from a file, with one column per variable.
     """
 
-    def __init__(
-        self, schema: Schema, values: Floats, columns: Sequence[int] | None = None
-    ) -> None:
+    def __init__(self, schema: Schema, values: Floats) -> None:
         self._schema = schema
         self._values = values
-        self._columns = tuple(range(len(schema)) if columns is None else columns)
 
     def schema(self) -> Schema:
         return self._schema
@@ -59,8 +55,8 @@ class StoredRows(Source):
 
     def part(self, rows: slice, names: Sequence[str] | None = None) -> Floats:
         """Return some rows of these variables; of all by default."""
-        wanted = range(len(self._schema)) if names is None else self._schema.indices(names)
-        return np.asarray(self._values[rows][:, [self._columns[i] for i in wanted]])
+        part = self._values[rows]
+        return np.asarray(part if names is None else part[:, list(self._schema.indices(names))])
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         schema = self._schema if names is None else self._schema.subset(names)
@@ -91,14 +87,12 @@ class StoredRows(Source):
         return coded.distinct(sizes) if math.prod(sizes.tolist()) <= self.number // 4 else coded
 
     def rows(self) -> Floats:
-        if self._columns == tuple(range(self._values.shape[1])):
-            return self._values
-        return self.part(slice(None))
+        return self._values
 
-    def with_features(self, expansion: Expansion) -> StoredRows:
-        schema = expansion.widen(self._schema)
-        places = [self._columns[i] for i in self._schema.indices(schema.names)]
-        return StoredRows(schema, self._values, places)
+    def with_features(self, expansion: Expansion) -> Source:
+        names = expansion.names  # all continuous
+        rows = self.part(slice(None), names)
+        return Frame(rows, names=names, schema=self._schema.subset(names)).with_features(expansion)
 
     def disclosure(self) -> Disclosure:
         return Disclosure.none()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 from isthmus.errors import IsthmusError, LedgerError
 from isthmus.joint.agreement.identity import Verifier
@@ -13,12 +13,10 @@ from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
 from isthmus.joint.records.journal import Journal, MemoryJournal
 from isthmus.joint.secure_sum.envelopes import BrokenEnvelopeError, Refusal, RoundRequest
-from isthmus.joint.secure_sum.limbs import from_bytes, to_bytes
+from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.secure_sum.transcript import PublicRound, round_of, sum_of
 from isthmus.sources.base import Source
-
-T = TypeVar("T")
 
 
 @final
@@ -64,7 +62,7 @@ class MethodMemory:
     def _progress(self, method: str) -> _Progress:
         return self._methods.setdefault(method, _Progress(MethodState(self._grid)))
 
-    def contribution(self, request: StepRequest[T], source: Source) -> T:
+    def contribution(self, request: StepRequest[Any], source: Source) -> LimbArray:
         """Compute the contribution of the site to a step."""
         return self._progress(request.name).state.answer(request, source)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, final
-
-import numpy as np
 
 from isthmus.errors import (
     IsthmusError,
@@ -211,23 +209,20 @@ class SiteController(ReleaseGate):
     # --- answers -----------------------------------------------------------------------------
 
     def _contribution(
-        self, request: SumRequest[Any], *, dry_run: bool = False
-    ) -> tuple[Any, LimbArray]:
-        """Return what the site contributes; error messages contain no value of the data."""
+        self, request: SumRequest[Any], preview: FixedPointEncoding | None = None
+    ) -> LimbArray:
+        """Return what the site contributes, or would contribute, in the units of a preview.
+
+        Error messages contain no value of the data.
+        """
+        source = self._rows.source
         try:
-            source = self._rows.source
             if isinstance(request, StatisticRequest):
-                value = request.contribute(source)
-            else:
-                assert isinstance(request, StepRequest)
-                value = (
-                    request.preview(source, self._grid)
-                    if dry_run
-                    else self._memory.contribution(request, source)
-                )
-            if self._noisy is not None:
-                return value, np.zeros((0, request.limbs), dtype=np.uint32)
-            return value, request.encode(value, source, self._grid)
+                return request.encode(source, preview or self._grid)
+            assert isinstance(request, StepRequest)
+            if preview is not None:
+                return request.preview(source, preview)
+            return self._memory.contribution(request, source)
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
@@ -264,7 +259,7 @@ class SiteController(ReleaseGate):
     def _exact(self, request: SumRequest[Any]) -> LimbArray:
         """Return the numbers of the site without noise."""
         try:
-            return self._contribution(request)[1]
+            return self._contribution(request)
         except RefusedError:
             raise BrokenEnvelopeError(Refusal.DATA) from None
 
@@ -347,14 +342,17 @@ class SiteController(ReleaseGate):
         """Show what would leave. Opens no connection and writes nothing."""
         violations = self._rules.violations(request)
         value, lines, protection = None, list[str](), PROTECTION
+        grid, rows = self._grid, self._rows.values
+        if self._noisy is not None and rows is not None:  # with noise, any number of rows fits
+            grid = replace(grid, rows=max(grid.rows, len(rows)))
         try:
             self._rules.require_open()
             if self._noisy is not None and not violations:
                 violations += self._noise_violations(request)
                 violations += filter(None, [self._noisy.problem()])
                 protection = f"{self._noisy.describe(request)}, {PROTECTION}"
-            value, _ = self._contribution(request, dry_run=True)
-            lines = request.show(value)
+            contribution = self._contribution(request, grid)
+            value, lines = request.decode(contribution, grid), request.show(contribution, grid)
         except RefusedError as error:
             violations.append(str(error))
         numbers = request.size(self._grid)

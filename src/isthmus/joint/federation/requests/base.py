@@ -17,7 +17,7 @@ T = TypeVar("T")
 class SumRequest(Request, Generic[T]):
     """A request to all sites that is answered by one secure sum.
 
-    ``T`` is the type of a site's contribution, and of the sum.
+    ``T`` is the type of the sum, and of what one site adds to it.
 
     Attributes
     ----------
@@ -37,12 +37,8 @@ class SumRequest(Request, Generic[T]):
         """Return how many numbers the answer has; `DataError` if it does not fit the study."""
 
     @abstractmethod
-    def encode(self, value: T, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        """Return a site's contribution as integers, from its value or from the rows themselves."""
-
-    @abstractmethod
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> T:
-        """Read the sum over all sites."""
+        """Read the sum over all sites, or what one site adds to it."""
 
     def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
         """Raise `DataError` if tables within the bounds of the study cannot have this sum.
@@ -51,13 +47,13 @@ class SumRequest(Request, Generic[T]):
         """
 
     @abstractmethod
-    def show(self, value: T) -> list[str]:
-        """Return a site's contribution in lines for people."""
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        """Describe what one site adds to the sum, in lines for people."""
 
 
 class StatisticRequest(SumRequest[T], Generic[T]):
     """A request for a statistic of the data, whatever was requested before."""
 
     @abstractmethod
-    def contribute(self, source: Source) -> T:
-        """Compute what one site contributes."""
+    def encode(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
+        """Return what one site adds to the sum."""

@@ -119,10 +119,11 @@ class ExpectationRun:
 
 
 @final
-class ExpectationAtSite(SiteSteps[Any]):
+class ExpectationAtSite(SiteSteps):
     """Expectation-maximisation at a site."""
 
     def __init__(self, source: Source, grid: FixedPointEncoding) -> None:
+        self._grid = grid
         self._rows = rows_with_holes(source)
         self._patterns = PatternRows.of(source.schema(), [self._rows])
         self._run = ExpectationRun(grid)
@@ -131,19 +132,21 @@ class ExpectationAtSite(SiteSteps[Any]):
     def take(self, total: LimbArray) -> None:
         self._run.take(total)
 
-    def contribution(self) -> Any:
+    def contribution(self) -> LimbArray:
         available = self._run.available
         if available is None:
-            return self._rows
+            return _encode_available(self._rows, self._grid)
         if self._step is None:
             standardised = self._patterns.standardised(available.centre, available.scale)
             self._step = ExpectationStep(self._patterns, standardised)
         parameters = self._run.maximisation
-        return self._step.expected(parameters.mean, parameters.covariance)
+        expected = self._step.expected(parameters.mean, parameters.covariance)
+        assert expected is not None
+        return _encode_expected(expected, self._grid)
 
 
 @final
-class AskExpectation(StepRequest[Any]):
+class AskExpectation(StepRequest[LimbArray]):
     """Request one step of expectation-maximisation of moments.
 
     Step 0 asks for the number of values of each pair of columns, and for the sums and sums of
@@ -171,17 +174,7 @@ class AskExpectation(StepRequest[Any]):
         pairs = d * (d + 1) // 2
         return (1 + pairs + 2 * d) if self.step == 0 else d + pairs
 
-    def encode(self, value: Any, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        if self.step == 0:
-            return _encode_available(value, grid)
-        i, j = np.triu_indices(len(grid.schema))
-        numbers = np.concatenate([value.sums, value.products[i, j]])
-        # Whether a site answers must not depend on its data: large numbers are cut, not refused.
-        most = math.ldexp(grid.rows, MAGNITUDE)
-        cut = np.clip(np.nan_to_num(numbers), -most, most)
-        return from_ints([round(v) for v in np.ldexp(cut, FRACTION).tolist()], LIMBS)
-
-    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Any:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> LimbArray:
         """Return the sum as it is: `ExpectationRun` reads it."""
         return total
 
@@ -201,24 +194,15 @@ class AskExpectation(StepRequest[Any]):
                 own.require_plausible(np.concatenate([total[count], total[at : at + 2]]))
             at += 2
 
-    def show(self, value: Any) -> list[str]:
-        if self.step == 0:
-            there = ~np.isnan(value)
-            known = np.where(there, value, 0.0)
-            return [
-                f"  rows: {len(value)}",
-                "  rows with a value of both columns:",
-                show_array(there.T.astype(np.int64) @ there),
-                "  sums:",
-                show_array(known.sum(axis=0)),
-                "  sums of squares:",
-                show_array((known * known).sum(axis=0)),
-            ]
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        if self.step:
+            _, sums, products = _decode_expected(numbers, grid, 0)
+            return ["  expected sums:", show_array(sums), "  products:", show_array(products)]
+        n, pairs, centre, scale = _decode_available(numbers, grid)
         return [
-            "  expected sums:",
-            show_array(value.sums),
-            "  products:",
-            show_array(value.products),
+            *(f"  rows: {n}", "  rows with a value of both columns:", show_array(pairs)),
+            *("  means of the values:", show_array(centre)),
+            *("  standard deviations:", show_array(scale)),
         ]
 
     @classmethod
@@ -241,6 +225,13 @@ def _widths(available: Available, grid: FixedPointEncoding) -> Floats:
 def _require_possible(available: Available, grid: FixedPointEncoding) -> None:
     """Raise `DataError` unless tables within the bounds of the study could have this sum."""
     n, pairs, centre, _ = available
+    counts = zip(grid.schema.names, pairs.diagonal().tolist(), strict=True)
+    empty = [name for name, count in counts if not count]
+    if empty:
+        raise DataError(
+            f"The variables {empty[:10]} have no values at any site, so that nothing can be "
+            "estimated. Leave them out of the study."
+        )
     low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
     inside = (centre >= low) & (centre <= high)
     if not (0 < n <= grid.rows * grid.sites and (pairs <= n).all() and inside.all()):
@@ -278,6 +269,15 @@ def _encode_available(rows: Floats, grid: FixedPointEncoding) -> LimbArray:
     return np.concatenate(parts)
 
 
+def _encode_expected(expected: Expected, grid: FixedPointEncoding) -> LimbArray:
+    i, j = np.triu_indices(len(grid.schema))
+    numbers = np.concatenate([expected.sums, expected.products[i, j]])
+    # Whether a site answers must not depend on its data: large numbers are cut, not refused.
+    most = math.ldexp(grid.rows, MAGNITUDE)
+    cut = np.clip(np.nan_to_num(numbers), -most, most)
+    return from_ints([round(v) for v in np.ldexp(cut, FRACTION).tolist()], LIMBS)
+
+
 def _decode_available(total: LimbArray, grid: FixedPointEncoding) -> Available:
     d = len(grid.schema)
     i, j = np.triu_indices(d)
@@ -286,18 +286,14 @@ def _decode_available(total: LimbArray, grid: FixedPointEncoding) -> Available:
         raise DataError(IMPOSSIBLE)
     pairs = np.zeros((d, d), dtype=np.int64)
     pairs[i, j] = pairs[j, i] = numbers[1:]
-    empty = [n for n, c in zip(grid.schema.names, pairs.diagonal().tolist(), strict=True) if not c]
-    if empty:
-        raise DataError(
-            f"The variables {empty[:10]} have no values at any site, so that nothing can be "
-            "estimated. Leave them out of the study."
-        )
     centre, scale = np.zeros(d), np.ones(d)
     at = 1 + len(i)
     for k, own in enumerate(_column_grids(grid)):
         count = from_ints([int(pairs[k, k])], LIMBS)
-        moments = own.decode(np.concatenate([count, total[at : at + 2]]))
-        at += 2
+        numbers_of_column, at = np.concatenate([count, total[at : at + 2]]), at + 2
+        if not pairs[k, k]:
+            continue
+        moments = own.decode(numbers_of_column)
         centre[k] = moments.mean()[0]
         variance = moments.covariance()[0, 0]
         scale[k] = math.sqrt(variance) if variance > 0.0 else 1.0

@@ -45,7 +45,7 @@ class _MomentsRequest(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
-    def encode(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
+    def encode(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
         """Encode the rows: the sum then does not depend on how they are split over sites."""
         own = self._grid(grid)
         rows = rows_with_holes(source) if isinstance(source, Lazy) else source.rows()
@@ -59,7 +59,8 @@ class _MomentsRequest(StatisticRequest[Moments]):
     def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
         self._grid(grid).require_plausible(total)
 
-    def show(self, value: Moments) -> list[str]:
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        value = self.decode(numbers, grid)
         return [
             f"  rows: {value.n}",
             f"  columns: {', '.join(value.columns)}",
@@ -122,14 +123,12 @@ class AskMoments(_MomentsRequest):
             return 1 + sum(ColumnLayout(grid.schema, grid.bounds).bins)
         return super().size(grid)
 
-    def contribute(self, source: Source) -> Moments:
-        return source.moments(self.asked)
-
-    def show(self, value: Moments) -> list[str]:
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        shown = super().show(numbers, grid)
         if self.round == SURVEY:
             what = "how many rows have a value in each interval of its range"
-            return [f"  rows: {value.n}", *(f"  {name}: {what}" for name in self.asked)]
-        return super().show(value)
+            return [*shown[:1], *(f"  {name}: {what}" for name in self.asked)]
+        return shown
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -205,11 +204,8 @@ class AskCounts(StatisticRequest[Counts]):
             return size
         return sum(layout_of(schema, self.plan, self.round).lengths)
 
-    def contribute(self, source: Source) -> Counts:
-        return source.counts(self.plan)
-
-    def encode(self, value: Counts, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        return encode_counts(value, grid.rows)
+    def encode(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
+        return encode_counts(source.counts(self.plan), grid.rows)
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Counts:
         return decode_counts(total, self._schema(grid.schema), self.plan)
@@ -218,7 +214,8 @@ class AskCounts(StatisticRequest[Counts]):
         most = grid.rows * grid.sites
         require_plausible_counts(total, self._schema(grid.schema), self.plan, most)
 
-    def show(self, value: Counts) -> list[str]:
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        value = self.decode(numbers, grid)
         lines = [f"  rows: {value.n}"]
         for positions in value.tables:
             names = [value.schema.names[i] for i in positions]
@@ -268,9 +265,6 @@ class AskFeatures(_MomentsRequest):
 
     def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
         return common.over(self.expansion.widen(common.schema))
-
-    def contribute(self, source: Source) -> Moments:
-        return source.with_features(self.expansion).moments()
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:

@@ -24,15 +24,15 @@ from isthmus.sources.base import Source
 T = TypeVar("T")
 
 
-class SiteSteps(ABC, Generic[T]):
+class SiteSteps(ABC):
     """A method at one site, before its next step.
 
     The contribution depends on the rows of the site and on the sums so far, and on nothing else.
     """
 
     @abstractmethod
-    def contribution(self) -> T:
-        """Compute the contribution of the site to the next step; the same when called again."""
+    def contribution(self) -> LimbArray:
+        """Return what the site adds to the sum of the next step; the same when called again."""
 
     @abstractmethod
     def take(self, total: LimbArray) -> None:
@@ -64,7 +64,7 @@ class StepRequest(SumRequest[T], Generic[T]):
         return replace(self, step=self.step - 1) if self.step else None
 
     @abstractmethod
-    def begin(self, source: Source, grid: FixedPointEncoding) -> SiteSteps[T]:
+    def begin(self, source: Source, grid: FixedPointEncoding) -> SiteSteps:
         """Return the method at a site before step 0."""
 
     def options(self) -> dict[str, Any]:
@@ -84,12 +84,11 @@ class StepRequest(SumRequest[T], Generic[T]):
             broken.append("the number of the step is outside of what the study allows")
         return broken
 
-    def preview(self, source: Source, grid: FixedPointEncoding) -> T:
+    def preview(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
         """Return the contribution of a site as if there were no other site, for a dry run."""
         site = self.begin(source, grid)
-        for step in range(self.step):
-            earlier = replace(self, step=step)
-            site.take(earlier.encode(site.contribution(), source, grid))
+        for _ in range(self.step):
+            site.take(site.contribution())
         return site.contribution()
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,7 +112,7 @@ class MethodState:
     def __init__(self, grid: FixedPointEncoding, sums: Iterable[LimbArray] = ()) -> None:
         self._grid = grid
         self.sums = list(sums)
-        self._site: SiteSteps[Any] | None = None
+        self._site: SiteSteps | None = None
         self._taken = 0
 
     def take(self, request: StepRequest[Any], total: LimbArray) -> None:
@@ -123,7 +122,7 @@ class MethodState:
         elif len(self.sums) != request.step or not np.array_equal(self.sums[-1], total):
             raise _wrong_order(request)
 
-    def answer(self, request: StepRequest[T], source: Source) -> T:
+    def answer(self, request: StepRequest[Any], source: Source) -> LimbArray:
         """Compute the contribution of the site to a step. Step 0 begins a new run."""
         if request.step == 0:
             self.sums, self._site = [], None

@@ -19,6 +19,7 @@ from isthmus.joint.federation.requests.fixed_point import (
     counts_size,
     require_count,
 )
+from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64, to_int64
 from isthmus.sources.base import Source, countable
 from isthmus.statistics import CountPlan, Kind, Schema
@@ -78,15 +79,13 @@ class AskTables(StatisticRequest["list[Integers]"]):
             raise SchemaError("The variables of a core are not in the order of the study.")
         return tuple(map(int, counted.cardinalities)), [(), *cores]
 
-    def contribute(self, source: Source) -> list[Integers]:
+    def encode(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
         sizes, cores = self._layout(source.schema())
         rows = source.counts(CountPlan.everything()).joint
         assert rows is not None
-        return indicator_products(rows, sizes, cores)
-
-    def encode(self, value: list[Integers], source: Source, grid: FixedPointEncoding) -> LimbArray:
-        grid.require_rows(int(value[0][-1]))
-        return from_int64(np.concatenate([part.reshape(-1) for part in value]))
+        products = indicator_products(rows, sizes, cores)
+        grid.require_rows(int(products[0][-1]))
+        return from_int64(np.concatenate([part.reshape(-1) for part in products]))
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> list[Integers]:
         sizes, cores = self._layout(grid.schema)
@@ -102,12 +101,12 @@ class AskTables(StatisticRequest["list[Integers]"]):
         if any(part.min() < 0 or (part > part[..., -1:]).any() or part.max() > n for part in parts):
             raise DataError(IMPOSSIBLE)
 
-    def show(self, value: list[Integers]) -> list[str]:
-        lines = [f"  rows: {value[0][-1]}", "  rows with each level but the first:"]
-        lines += [np.array2string(value[0][:-1], threshold=2**31, max_line_width=100)]
-        for core, part in zip(self.cores, value[1:], strict=True):
-            lines += [f"  {' × '.join(core)}, with each of these levels:"]
-            lines += [np.array2string(part, threshold=2**31, max_line_width=100)]
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        first, *others = self.decode(numbers, grid)
+        lines = [f"  rows: {first[-1]}", "  rows with each level but the first:"]
+        lines += [show_array(first[:-1])]
+        for core, part in zip(self.cores, others, strict=True):
+            lines += [f"  {' × '.join(core)}, with each of these levels:", show_array(part)]
         return lines
 
     @classmethod

@@ -81,15 +81,6 @@ class StepOfADMM(StepRequest[Matrix]):
         schema.require(Kind.CONTINUOUS, "ADMM needs")
         return 2 if self.step == 0 else math.prod(self.model(schema).shape)
 
-    def encode(self, value: Matrix, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        if self.step == 0:
-            return from_ints(list(map(int, value.tolist())), LIMBS)
-        # Whether a site answers must not depend on its data: large numbers are cut, not refused.
-        most = np.nextafter(2.0**PARAMETER_BITS, 0.0)
-        cut = np.clip(np.nan_to_num(value), -most, most)
-        scaled = np.ldexp(cut, _fraction(grid)).ravel().tolist()
-        return from_ints([round(v) for v in scaled], LIMBS)
-
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Matrix:
         if self.step == 0:
             return np.array(to_ints(total), dtype=np.float64)
@@ -105,7 +96,8 @@ class StepOfADMM(StepRequest[Matrix]):
         elif np.abs(self.decode(total, grid)).max(initial=0.0) > grid.sites * 2**PARAMETER_BITS:
             raise DataError(IMPOSSIBLE)
 
-    def show(self, value: Matrix) -> list[str]:
+    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
+        value = self.decode(numbers, grid)
         if self.step == 0:
             return [f"  sites: {value[0]:.0f}", f"  rows: {value[1]:.0f}"]
         return [show_array(value)]
@@ -157,7 +149,7 @@ class AskNetworks(StepOfADMM):
 
 
 @final
-class ADMMAtSite(SiteSteps[Matrix]):
+class ADMMAtSite(SiteSteps):
     """ADMM at a site."""
 
     def __init__(self, request: StepOfADMM, source: Source, grid: FixedPointEncoding) -> None:
@@ -165,14 +157,16 @@ class ADMMAtSite(SiteSteps[Matrix]):
         self._moments = source.moments(request.asked)
         self._course = ADMMCourse(request.model(grid.schema), request.given)
         self._client: Client | None = None
-        self._next: Matrix | None = np.array([1.0, self._moments.n])
+        self._next: LimbArray | None = from_ints([1, self._moments.n], LIMBS)
 
-    def contribution(self) -> Matrix:
+    def contribution(self) -> LimbArray:
         if self._next is None:
             course = self._course
             if self._client is None:
                 self._client = self._request.client(self._source, self._moments, course.rows)
-            self._next = self._client.answer(course.common, course.rho)
+            self._next = encoded_parameters(
+                self._client.answer(course.common, course.rho), self._grid
+            )
         return self._next
 
     def take(self, total: LimbArray) -> None:
@@ -180,6 +174,15 @@ class ADMMAtSite(SiteSteps[Matrix]):
         request = replace(self._request, step=self._course.step)
         self._course.take(request.decode(total, self._grid))
         self._next = None
+
+
+def encoded_parameters(parameters: Matrix, grid: FixedPointEncoding) -> LimbArray:
+    """Return the parameters of a site as integers."""
+    # Whether a site answers must not depend on its data: large numbers are cut, not refused.
+    most = np.nextafter(2.0**PARAMETER_BITS, 0.0)
+    cut = np.clip(np.nan_to_num(parameters), -most, most)
+    scaled = np.ldexp(cut, _fraction(grid)).ravel().tolist()
+    return from_ints([round(v) for v in scaled], LIMBS)
 
 
 def _fraction(grid: FixedPointEncoding) -> int:
