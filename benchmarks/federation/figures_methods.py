@@ -27,7 +27,7 @@ def _admm(clients, rows, search, schema, kind=ADMMModel.LINEAR):
             return np.array([len(clients), rows], dtype=float)
         return np.sum([c.answer(course.common, course.rho) for c in clients], axis=0)
 
-    run = ADMMRun(search, kind, model, ADMMCourse(model, first.given), ask)
+    run = ADMMRun(search, kind, model, ADMMCourse(model, first.options), ask)
     while not run.step():
         pass
     return run.edges(), run.done

@@ -114,7 +114,7 @@ class Sites:
         self.first = first
         self.sources = [Frame(p, names=first.asked) for p in parts]
         self.states = [MethodState(self.grid) for _ in parts]
-        self.course = ADMMCourse(first.model(self.grid.schema), first.given)
+        self.course = ADMMCourse(first.model(self.grid.schema), first.options)
         self.last: LimbArray | None = None
 
     def answers(self, step: int) -> list[LimbArray]:

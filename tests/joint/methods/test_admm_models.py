@@ -250,24 +250,34 @@ def test_requests_are_read_with_care() -> None:
     names = study.schema.names
     request = AskNetworks(names, 1, ADMMOptions(forbidden=(("x0", "x1"),), hidden=2, seed=7))
     assert read_request(request.to_bytes(), study) == request
-    bad: list[dict[str, Any]] = [
-        {"hidden": 0},
-        {"hidden": 2.0},
-        {"seed": -1},
+    plain = request.to_dict()
+    options = plain["options"]
+    malformed: list[dict[str, Any]] = [
         {"step": "1"},
+        {"answers": ["§"]},
+        {"options": options | {"hidden": 2.0}},
+        {"options": options | {"growth2": "2"}},
+        {"options": options | {"together": 1}},
+        {"options": options | {"rho": 2e4}},
+        {"options": options | {"forbidden": 1}},
+    ]
+    for change in malformed:
+        data = json.dumps(plain | change, separators=(",", ":")).encode()
+        with pytest.raises(FormatError):
+            read_request(data, study)
+    assert request.violations(study) == []
+    impossible: list[dict[str, Any]] = [
+        {"hidden": 0},
+        {"seed": -1},
         {"rho2": 0.0},
         {"rho1": 1e17},
         {"penalty": -1.0},
-        {"growth2": "2"},
-        {"together": 1},
         {"forbidden": [["x0", "z"]]},
-        {"forbidden": ["x0"]},
-        {"answers": ["§"]},
+        {"forbidden": [["x0"]]},
     ]
-    for change in bad:
-        data = json.dumps(request.to_dict() | change, separators=(",", ":")).encode()
-        with pytest.raises(FormatError):
-            read_request(data, study)
+    for own in impossible:
+        data = json.dumps(plain | {"options": options | own}, separators=(",", ":")).encode()
+        assert read_request(data, study).violations(study) == ["no run of ADMM has these options"]
     with pytest.raises(ArgumentError, match="hidden"):
         ADMM(hidden=0)
 

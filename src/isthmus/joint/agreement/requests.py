@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from dataclasses import asdict, fields, is_dataclass
+from types import UnionType
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 from isthmus.joint.agreement.study import Study
 
@@ -16,6 +18,9 @@ class Request(ABC):
     An implementation is a frozen dataclass in `request_catalogue`. Studies and
     policies allow requests by their names. How a request is answered is a matter of its protocol,
     which has a subclass of its own.
+
+    The JSON form follows from the fields: the first one has the name of the request as its key, and
+    fields that have their default are left out.
 
     Attributes
     ----------
@@ -32,9 +37,10 @@ class Request(ABC):
     caution: ClassVar[str] = ""
 
     @property
-    @abstractmethod
     def variables(self) -> tuple[str, ...]:
-        """Names of the variables that the answer is computed from."""
+        """Names of the variables that the answer is computed from: by default the first field."""
+        names: tuple[str, ...] = getattr(self, _keys(type(self))[self.name])
+        return names
 
     @abstractmethod
     def violations(self, study: Study) -> list[str]:
@@ -45,13 +51,21 @@ class Request(ABC):
         return []
 
     @classmethod
-    @abstractmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
+        """Read what `to_dict` wrote. What else it reads has another JSON form."""
+        hints, keys = get_type_hints(cls), _keys(cls)
+        return cls(**{keys[key]: _read(hints[keys[key]], given) for key, given in plain.items()})
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Return plain data for JSON. The first key is `name`."""
+        values: Any = self
+        defaults = {f.name: f.default for f in fields(values)}
+        given = {key: getattr(self, name) for key, name in _keys(type(self)).items()}
+        return {
+            key: _plain(value)
+            for key, value in given.items()
+            if key == self.name or value != defaults[key]
+        }
 
     @abstractmethod
     def __str__(self) -> str:
@@ -60,3 +74,30 @@ class Request(ABC):
     def to_bytes(self) -> bytes:
         """Return the request as it is sent: JSON without spaces."""
         return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False).encode()
+
+
+def _keys(kind: Any) -> dict[str, str]:
+    """Return the name of the field behind each key of the JSON form."""
+    first, *others = (f.name for f in fields(kind))
+    return {kind.name: first, **{name: name for name in others}}
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(own) for name, own in asdict(value).items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _read(hint: Any, given: Any) -> Any:
+    """Return the value of a type that a JSON form stands for, if it is one."""
+    if hasattr(hint, "from_dict"):
+        return hint.from_dict(given)
+    if is_dataclass(hint):
+        hints = get_type_hints(hint)
+        made: Any = hint
+        return made(**{name: _read(hints[name], own) for name, own in given.items()})
+    if get_origin(hint) is tuple:
+        return tuple(_read(get_args(hint)[0], item) for item in given)
+    return (get_args(hint)[0] if isinstance(hint, UnionType) else hint)(given)

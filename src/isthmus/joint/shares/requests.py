@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
@@ -45,10 +44,6 @@ class TwoPartyRequest(Request):
         """Return the request as the study allows it."""
         return cls(two_parties(study.protocol).order)
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return self.names
-
     def violations(self, study: Study) -> list[str]:
         broken = []
         if self.names != two_parties(study.protocol).order:
@@ -65,13 +60,6 @@ class TwoPartyRequest(Request):
                 "over whom its own columns are summed"
             )
         return broken
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(tuple(map(str, plain[cls.name])))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {self.name: list(self.names)}
 
     def openings(self, study: Study) -> int:
         """Return how many values a run opens at most."""

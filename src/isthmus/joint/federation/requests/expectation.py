@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Self, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from isthmus.joint.federation.requests.fixed_point import (
     require_count,
 )
 from isthmus.joint.federation.requests.statistics import show_array
-from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
+from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64, from_ints, to_ints
 from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Schema
@@ -204,10 +203,6 @@ class AskExpectation(StepRequest[LimbArray]):
             *("  means of the values:", show_array(centre)),
             *("  standard deviations:", show_array(scale)),
         ]
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(*read_step(plain, cls.name))
 
     def __str__(self) -> str:
         variables = f"{len(self.asked)} variables with missing values"

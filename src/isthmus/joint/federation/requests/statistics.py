@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import FormatError, SchemaError
+from isthmus.errors import SchemaError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.freezing import rows_with_holes
 from isthmus.joint.federation.requests.base import StatisticRequest
@@ -95,10 +94,6 @@ class AskMoments(_MomentsRequest):
     name: ClassVar[str] = "moments"
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        return self.asked
-
-    @property
     def map(self) -> Floats | None:
         """The map of the rows; ``None`` for the survey."""
         width = math.isqrt(len(self.transform))
@@ -108,7 +103,7 @@ class AskMoments(_MomentsRequest):
         if study.privacy is None:
             exact = self.round is None and not self.transform
             return [] if exact else ["rounds of moments are for studies with privacy"]
-        if self.asked != study.schema.names or self.round is None or self.round > LAST:
+        if self.asked != study.schema.names or self.round not in range(SURVEY, LAST + 1):
             return ["with privacy, moments of all variables are released in rounds"]
         entries = 0 if self.round == SURVEY else (1 + study.schema.width) ** 2
         fits = len(self.transform) == entries
@@ -129,19 +124,6 @@ class AskMoments(_MomentsRequest):
             what = "how many rows have a value in each interval of its range"
             return [*shown[:1], *(f"  {name}: {what}" for name in self.asked)]
         return shown
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        names, number, transform = plain["moments"], plain.get("round"), plain.get("transform", ())
-        if number is not None and (type(number) is not int or number < SURVEY):
-            raise FormatError(f"The round of a request for moments is {number!r}, not a number.")
-        return cls(tuple(map(str, names)), number, tuple(map(float, transform)))
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"moments": list(self.asked)}
-        if self.round is not None:
-            plain |= {"round": self.round, "transform": list(self.transform)}
-        return plain
 
     def __str__(self) -> str:
         if self.round == SURVEY:
@@ -174,10 +156,6 @@ class AskCounts(StatisticRequest[Counts]):
     name: ClassVar[str] = "counts"
     limbs: ClassVar[int] = 2
     releases_columns: ClassVar[bool] = False
-
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return self.asked
 
     def violations(self, study: Study) -> list[str]:
         covered = study.plan is not None and _covers(study.plan, self.plan)
@@ -222,17 +200,6 @@ class AskCounts(StatisticRequest[Counts]):
             lines += [f"  {' × '.join(names)}:", show_array(value.table(names))]
         return lines
 
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        names, number = plain["counts"], plain.get("round")
-        if number is not None and type(number) is not int:
-            raise FormatError(f"The round of a request for counts is {number!r}, not a number.")
-        return cls(tuple(map(str, names)), CountPlan.from_dict(plain["plan"]), number)
-
-    def to_dict(self) -> dict[str, Any]:
-        plain: dict[str, Any] = {"counts": list(self.asked), "plan": self.plan.to_dict()}
-        return plain if self.round is None else plain | {"round": self.round}
-
     def __str__(self) -> str:
         return f"tables of {len(self.asked)} variables: {self.plan}"
 
@@ -265,13 +232,6 @@ class AskFeatures(_MomentsRequest):
 
     def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
         return common.over(self.expansion.widen(common.schema))
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(Expansion.from_dict(plain["features"]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"features": self.expansion.to_dict()}
 
     def __str__(self) -> str:
         functions = sum(own.size for own in self.expansion.features.values())

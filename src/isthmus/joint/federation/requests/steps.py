@@ -8,13 +8,13 @@ signed. So nobody can choose them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Self, TypeVar, final
 
 import numpy as np
 
-from isthmus.errors import FormatError, RefusedError
+from isthmus.errors import RefusedError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
@@ -55,10 +55,6 @@ class StepRequest(SumRequest[T], Generic[T]):
     step: int
 
     @property
-    def variables(self) -> tuple[str, ...]:
-        return self.asked
-
-    @property
     def previous(self) -> Self | None:
         """The request from whose sum this one follows; ``None`` for step 0."""
         return replace(self, step=self.step - 1) if self.step else None
@@ -66,10 +62,6 @@ class StepRequest(SumRequest[T], Generic[T]):
     @abstractmethod
     def begin(self, source: Source, grid: FixedPointEncoding) -> SiteSteps:
         """Return the method at a site before step 0."""
-
-    def options(self) -> dict[str, Any]:
-        """Return the options of the run, as plain data; by default there are none."""
-        return {}
 
     @staticmethod
     @abstractmethod
@@ -90,9 +82,6 @@ class StepRequest(SumRequest[T], Generic[T]):
         for _ in range(self.step):
             site.take(site.contribution())
         return site.contribution()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {self.name: list(self.asked), "step": self.step, **self.options()}
 
 
 @final
@@ -139,14 +128,6 @@ class MethodState:
             self._site = None
             raise
         return self._site.contribution()
-
-
-def read_step(plain: Mapping[str, Any], name: str) -> tuple[tuple[str, ...], int]:
-    """Return variables and number of the step of a request in plain data."""
-    step = plain["step"]
-    if type(step) is not int:
-        raise FormatError(f"The request is not a step of {name}.")
-    return tuple(map(str, plain[name])), step
 
 
 def _wrong_order(request: StepRequest[Any]) -> RefusedError:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -108,13 +108,6 @@ class AskTables(StatisticRequest["list[Integers]"]):
         for core, part in zip(self.cores, others, strict=True):
             lines += [f"  {' × '.join(core)}, with each of these levels:", show_array(part)]
         return lines
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(tuple(tuple(map(str, core)) for core in plain["tables"]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"tables": [list(core) for core in self.cores]}
 
     def __str__(self) -> str:
         largest = max(map(len, self.cores), default=0) + 1

@@ -212,7 +212,7 @@ class ADMM(Search[Consensus]):
             return consensus.ask(replace(first, step=course.step))
 
         model = first.model(study.schema)
-        course = ADMMCourse(model, first.given)
+        course = ADMMCourse(model, first.options)
         return ADMMRun(self, kind, model, course, ask, rounds)
 
     def _options(

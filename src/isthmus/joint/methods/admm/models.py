@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from math import isqrt
-from typing import Any, Self, final
+from typing import final
 
 import numpy as np
 
-from isthmus.errors import FormatError, SchemaError
+from isthmus.errors import SchemaError
 from isthmus.graphs.lags import Lag
 from isthmus.graphs.order import above_threshold
 from isthmus.searches.continuous.acyclicity import exponential
@@ -68,33 +67,16 @@ class ADMMOptions:
             found[names.index(cause), names.index(effect)] = True
         return found
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON."""
-        return asdict(self) | {"forbidden": [list(pair) for pair in self.forbidden]}
-
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], names: tuple[str, ...]) -> Self:
-        """Read what `to_dict` wrote; `FormatError` for options that no run has."""
-        numbers = {name: plain[name] for name in NUMBERS}
-        hidden, seed, together = plain["hidden"], plain["seed"], plain["together"]
-        forbidden = tuple((cause, effect) for cause, effect in plain["forbidden"])
-        valid = (
-            all(type(v) in (int, float) and math.isfinite(v) and v >= 0 for v in numbers.values())
-            and SMALLEST <= numbers["rho1"] <= LARGEST
-            and SMALLEST <= numbers["rho2"] <= LARGEST
-            and type(together) is bool
-            and all(name in names for pair in forbidden for name in pair)
-            and type(hidden) is type(seed) is int
-            and 1 <= hidden <= 2**16
-            and 0 <= seed < 2**64
+    def fit(self, names: tuple[str, ...]) -> bool:
+        """Return whether a run over these variables can have these options."""
+        numbers = (self.penalty, self.lagged_penalty, self.growth1, self.growth2)
+        return (
+            all(0 <= v < math.inf for v in numbers)
+            and all(SMALLEST <= v <= LARGEST for v in (self.rho1, self.rho2))
+            and all(len(pair) == 2 and set(pair) <= set(names) for pair in self.forbidden)
+            and 1 <= self.hidden <= 2**16
+            and 0 <= self.seed < 2**64
         )
-        if not valid:
-            raise FormatError("The request does not have the options of a run of ADMM.")
-        values = {name: float(value) for name, value in numbers.items()}
-        return cls(**values, together=together, forbidden=forbidden, hidden=hidden, seed=seed)
-
-
-NUMBERS = ("penalty", "lagged_penalty", "rho1", "rho2", "growth1", "growth2")
 
 
 @dataclass(frozen=True)

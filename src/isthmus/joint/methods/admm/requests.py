@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from isthmus.joint.federation.requests.fixed_point import (
     require_count,
 )
 from isthmus.joint.federation.requests.statistics import show_array
-from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
+from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import (
@@ -54,7 +53,7 @@ class StepOfADMM(StepRequest[Matrix]):
     site fits near the common ones, which follow from all sums before.
     """
 
-    given: ADMMOptions = ADMMOptions()
+    options: ADMMOptions = ADMMOptions()
     limbs: ClassVar[int] = LIMBS
     caution: ClassVar[str] = CAUTION
 
@@ -70,8 +69,9 @@ class StepOfADMM(StepRequest[Matrix]):
     def client(self, source: Source, moments: Moments, rows: int) -> Client:
         """Return the site before step 1, given the number of rows of all sites."""
 
-    def options(self) -> dict[str, Any]:
-        return self.given.to_dict()
+    def violations(self, study: Study) -> list[str]:
+        fit = self.options.fit(self.asked)
+        return super().violations(study) + ([] if fit else ["no run of ADMM has these options"])
 
     def begin(self, source: Source, grid: FixedPointEncoding) -> ADMMAtSite:
         return ADMMAtSite(self, source, grid)
@@ -102,11 +102,6 @@ class StepOfADMM(StepRequest[Matrix]):
             return [f"  sites: {value[0]:.0f}", f"  rows: {value[1]:.0f}"]
         return [show_array(value)]
 
-    @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        asked, step = read_step(plain, cls.name)
-        return cls(asked, step, ADMMOptions.from_dict(plain, asked))
-
     def __str__(self) -> str:
         if self.step == 0:
             return "number of sites and rows"
@@ -124,7 +119,7 @@ class AskConsensus(StepOfADMM):
     name: ClassVar[str] = "consensus"
 
     def model(self, schema: Schema) -> LinearConsensus:
-        return LinearConsensus(schema, self.given)
+        return LinearConsensus(schema, self.options)
 
     def client(self, source: Source, moments: Moments, rows: int) -> LinearClient:
         second = moments.shifted(moments.mean()).gram / rows
@@ -139,13 +134,13 @@ class AskNetworks(StepOfADMM):
     caution: ClassVar[str] = f"{CAUTION} Sites whose rows describe persons refuse neural networks."
 
     def model(self, schema: Schema) -> PerceptronConsensus:
-        return PerceptronConsensus(schema, self.given)
+        return PerceptronConsensus(schema, self.options)
 
     def client(self, source: Source, moments: Moments, rows: int) -> NetworkClient:
         columns = list(source.schema().indices(self.asked))
         # A fixed memory layout, because the last digits of sums depend on it.
         values = np.ascontiguousarray(source.rows()[:, columns])
-        return NetworkClient(values - values.mean(axis=0), self.given.hidden, rows)
+        return NetworkClient(values - values.mean(axis=0), self.options.hidden, rows)
 
 
 @final
@@ -155,7 +150,7 @@ class ADMMAtSite(SiteSteps):
     def __init__(self, request: StepOfADMM, source: Source, grid: FixedPointEncoding) -> None:
         self._request, self._source, self._grid = request, source, grid
         self._moments = source.moments(request.asked)
-        self._course = ADMMCourse(request.model(grid.schema), request.given)
+        self._course = ADMMCourse(request.model(grid.schema), request.options)
         self._client: Client | None = None
         self._next: LimbArray | None = from_ints([1, self._moments.n], LIMBS)
 
