@@ -103,7 +103,7 @@ def _terms(study: Any) -> list[str]:
         lines += [f"             {', '.join(group)}" for group in study.plan.groups or ()]
     for name, limits in study.limits.items():
         lines += [f"  limit      {name}: {key} = {value!r}" for key, value in limits.items()]
-    section = study.protocol.to_dict(len(study.members))
+    section = study.protocol.to_dict()
     lines += [f"  protocol   {key} = {_shown(value)}" for key, value in section.items()]
     if study.privacy is not None:
         lines += [f"  privacy    {key} = {value}" for key, value in study.privacy.to_dict().items()]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar, Self, final
+from typing import Annotated, Any, ClassVar, final
 
 import pytest
 from tests.joint.consortium import Consortium
@@ -34,7 +34,7 @@ from isthmus.joint import (
     register_request,
     request_names,
 )
-from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.agreement.toml import Least
 from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.transport.base import RejectedMessageError, drive
 from isthmus.statistics import Schema
@@ -48,18 +48,11 @@ ASKED = Event("asked for a product", opens_round=True, sends_statistic=True, rev
 class SecretProduct(Protocol):
     """Two parties multiply columns of the same rows."""
 
-    digits: int = 20
+    digits: Annotated[int, Least(1)] = 20
 
     name: ClassVar[str] = "secret product"
     minimum_parties: ClassVar[int] = 2
     events: ClassVar[tuple[Event, ...]] = (ASKED,)
-
-    @classmethod
-    def read(cls, section: Reader) -> Self:
-        return cls(section.integer("digits", 1))
-
-    def to_dict(self, parties: int) -> dict[str, object]:
-        return {"digits": self.digits}
 
     def problems(self, roster: Roster) -> list[str]:
         return [] if len(roster) == 2 else [f"{len(roster)} parties; exactly 2 are possible"]

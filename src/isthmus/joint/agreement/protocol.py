@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import ClassVar, Self
 
 from isthmus.joint.agreement.roster import Member, Roster
-from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.agreement.toml import Reader, plain
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 
@@ -40,6 +40,8 @@ class Protocol(ABC):
         Whether results are sums over the parties, and the sites answer from cohorts.
     has_coordinator
         Whether someone beside the parties asks them and learns the results.
+    optional
+        Names of the fields that a study file may leave out.
     """
 
     name: ClassVar[str]
@@ -48,15 +50,17 @@ class Protocol(ABC):
     requests: ClassVar[tuple[str, ...]] = ()
     results_add_up: ClassVar[bool] = False
     has_coordinator: ClassVar[bool] = True
+    optional: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
-    @abstractmethod
     def read(cls, section: Reader) -> Self:
         """Read the protocol's section of a study file, without its ``name``."""
+        return section.record(cls, optional=cls.optional)()
 
-    @abstractmethod
-    def to_dict(self, parties: int) -> dict[str, object]:
-        """Return the section for a study of this many parties, without its ``name``."""
+    def to_dict(self) -> dict[str, object]:
+        """Return the section of a study file, without its ``name`` and optional empty fields."""
+        section: dict[str, object] = plain(self)
+        return {k: v for k, v in section.items() if k not in self.optional or v not in ("", [])}
 
     def fitted(self, members: Sequence[Member]) -> Self:
         """Return the protocol with what it leaves open chosen for these parties."""

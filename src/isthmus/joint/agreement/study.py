@@ -206,7 +206,7 @@ class Study:
         if limits:
             keys["limits"] = limits
         tables: dict[str, Mapping[str, object]] = {
-            "protocol": {"name": protocol.name, **protocol.to_dict(len(members))}
+            "protocol": {"name": protocol.name, **protocol.to_dict()}
         }
         if privacy is not None:
             tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Self, final
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Member, Roster
-from isthmus.joint.agreement.toml import Least, Reader, plain
+from isthmus.joint.agreement.toml import Least
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 from isthmus.joint.secure_sum.terms import (
@@ -69,6 +69,7 @@ class SecureSums(Protocol):
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = FEWEST
     results_add_up: ClassVar[bool] = True
+    optional: ClassVar[tuple[str, ...]] = ("threshold", "certificates", "coordinator_certificate")
     events: ClassVar[tuple[Event, ...]] = (*(OPENED, SENT, UNMASKED, RESULT, CONFIRMED),)
     requests: ClassVar[tuple[str, ...]] = (
         *("consensus", "counts", "expectation", "features", "moments", "networks", "tables"),
@@ -78,16 +79,6 @@ class SecureSums(Protocol):
         require_integer(self, "threshold", least=0)
         require_integer(self, "organisations", least=0)
         require_integer(self, "rows", least=0)
-
-    @classmethod
-    def read(cls, section: Reader) -> Self:
-        return section.record(
-            cls, optional=("threshold", "certificates", "coordinator_certificate")
-        )()
-
-    def to_dict(self, parties: int) -> dict[str, object]:
-        pins = () if self.certificates else ("certificates", "coordinator_certificate")
-        return plain(self, without=pins)
 
     def fitted(self, members: Sequence[Member]) -> Self:
         return replace(self, threshold=self.threshold or default_threshold(members))

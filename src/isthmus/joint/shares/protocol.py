@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, ClassVar, Self, final
+from typing import Annotated, ClassVar, final
 
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.protocol import COLUMNS_PER_ROW, LARGEST_SHARE, Protocol
 from isthmus.joint.agreement.roster import Roster
-from isthmus.joint.agreement.toml import Least, Reader, plain
+from isthmus.joint.agreement.toml import Least
 from isthmus.joint.records.events import Event
 from isthmus.options import require_choice
 from isthmus.plurals import counted
@@ -112,6 +112,10 @@ class TwoParties(Protocol):
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = 2
     has_coordinator: ClassVar[bool] = False
+    optional: ClassVar[tuple[str, ...]] = (
+        *("identifier_kind", "intersection", "ess", "minimum_cell"),
+        *("largest_share", "columns_per_row"),
+    )
     events: ClassVar[tuple[Event, ...]] = (ALIGNING, ALIGNED, SHARING, REVEALING, ENDED)
     requests: ClassVar[tuple[str, ...]] = (
         *("cross moments", "intersection size", "own tables", "private k2", "structure only"),
@@ -119,15 +123,6 @@ class TwoParties(Protocol):
 
     def __post_init__(self) -> None:
         require_choice(self, "identifier_kind", IdentifierKind)
-
-    @classmethod
-    def read(cls, section: Reader) -> Self:
-        optional = ("identifier_kind", "intersection", "ess", "minimum_cell")
-        rules = ("largest_share", "columns_per_row")
-        return section.record(cls, optional=(*optional, *rules))()
-
-    def to_dict(self, parties: int) -> dict[str, object]:
-        return plain(self, without=() if self.score == "BDeu" else ("ess",))
 
     def problems(self, roster: Roster) -> list[str]:
         broken = []
