@@ -209,6 +209,15 @@ def test_stop_file_and_interrupt(companies: Callable[..., Companies]) -> None:
     assert world.status("shop")["reason"] == "ended: refused"
     (world.home("bank") / "STOP").unlink()
     world.start("bank")
+    world.start("shop", extra={"STAND_IN_LATE": "20"})
+    world.await_text("bank", "resumed")
+    (world.home("bank") / "STOP").touch()  # while the engine waits for the other one
+    assert world.processes["bank"].wait(10) == ExitCode.REFUSED
+    assert world.ends() == (ExitCode.REFUSED, ExitCode.ABORTED)
+    assert world.ledger("bank")[-1] == ("refused", "stopped")
+    (world.home("bank") / "STOP").unlink()
+    (world.folder / "bank.log").unlink()
+    world.start("bank")
     world.start("shop", extra={"STAND_IN_PAUSE": "1"})
     world.await_text("bank", "resumed")
     world.await_text("bank", "decision 4")

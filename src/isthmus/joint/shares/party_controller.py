@@ -418,8 +418,8 @@ class PartyController:
         request: TwoPartyRequest | None = None,
         sent: Sent | None = None,
     ) -> None:
+        self.require_running(number)
         try:
-            self._rules.require_running()
             self._writer.record(
                 event,
                 number,
@@ -431,10 +431,19 @@ class PartyController:
                 seen=self._seen,
             )
         except DeniedError as error:
-            text = f"This party ends the run: {error}."
-            raise self._refusal(error.reason, number, text) from None
+            raise self._ended(error, number) from None
         # The next entry is written after the other party has answered, and so has not refused.
         self._heads, self._seen = self._seen, {}
+
+    def require_running(self, number: int) -> None:
+        """Raise `RefusedError` if the stop file exists, or the study has expired."""
+        try:
+            self._rules.require_running()
+        except DeniedError as error:
+            raise self._ended(error, number) from None
+
+    def _ended(self, error: DeniedError, number: int) -> RefusedError:
+        return self._refusal(error.reason, number, f"This party ends the run: {error}.")
 
     def _refusal(self, why: Denial, number: int, text: str) -> RefusedError:
         """Write why this party refuses; the other party learns only that it does."""

@@ -181,6 +181,7 @@ class TwoPartyRun:
         channel = self._channel = self._connection.open(controller.other)
         reason: str | None = "failed"
         try:
+            controller.require_running(self.number)  # it may have waited for long
             self._greet(channel)
             outcome = yield from self._supervise(channel)
             reason = None
@@ -250,6 +251,7 @@ class TwoPartyRun:
                     if self._failure is not None:
                         raise self._failure
                     channel.check()
+                    self._controller.require_running(self.number)
                     self._check_connection()
                     ended = process.code is not None
                     if ended and self._outcome is None and self._failure is None:
