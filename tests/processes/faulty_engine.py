@@ -72,9 +72,11 @@ def short_share(
 
 
 def fewer_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def compute_less(link: Any, study: Any, given: Any, parent: Any, rows: Any, n: int) -> Any:
+    def compute_less(
+        link: Any, study: Any, name: str, parent: Any, values: Any, present: Any, n: int
+    ) -> Any:
         happened()
-        return compute(link, study, given, parent, rows[:-1], n)
+        return compute(link, study, name, parent, values[:-1], present[:-1], n)
 
     return compute_less
 

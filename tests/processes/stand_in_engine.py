@@ -24,9 +24,10 @@ STEPS = 6
 
 
 def compute(
-    channel: Any, study: Study, _given: Any, parent: Any, _positions: Any, _people: int
+    channel: Any, study: Study, _: str, parent: Any, values: Any, _present: Any, people: int
 ) -> dict[str, Any]:
     rank: int = channel.rank
+    assert values.shape == (people, 2)  # the columns of nobody else
     pause = float(os.environ.get("STAND_IN_PAUSE", "0"))
     kill_at = int(os.environ.get("STAND_IN_KILL", "-1"))
     stop_at = int(os.environ.get("STAND_IN_STOP", "-1"))
@@ -38,8 +39,8 @@ def compute(
         if i == stop_at:
             os.kill(os.getpid(), signal.SIGSTOP)
         share = os.urandom(8)  # new in every attempt, as those of the real engine are
-        values = np.frombuffer(parent.open(f"decision {i}", share, (0, 1)), np.uint64)
-        opened.append(int(values.sum(dtype=np.uint64)))
+        shares = np.frombuffer(parent.open(f"decision {i}", share, (0, 1)), np.uint64)
+        opened.append(int(shares.sum(dtype=np.uint64)))
         channel.send(1 - rank, f"{i}")
         assert channel.recv(1 - rank).decode() == f"{i}"
         time.sleep(pause)

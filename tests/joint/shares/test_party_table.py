@@ -102,13 +102,11 @@ def test_leading_zeros_survive_reading(
 
 def test_inputs_of_the_engine_survive_the_pipe() -> None:
     link = LinkOptions("s", 1, ("a:1", "b:2"), "c", "k", "t", 2.5)
-    columns = np.array([[0.5, 1.0], [2.0, 3.0], [4.0, 5.0]])
     for hashes, known in ((["0" * 64, "f" * 64], []), ([], [2, 0])):
         rows = np.array(known, dtype=np.intp)
-        given = Inputs(link, "é".encode(), "private k2", 7, hashes, rows, columns)
+        given = Inputs(link, "é".encode(), "private k2", 7, hashes, rows)
         again = Inputs.from_bytes(given.to_bytes())
         assert again.link == link
         assert (again.study, again.request, again.people) == ("é".encode(), "private k2", 7)
         assert again.hashes == hashes
         assert again.positions.tolist() == known
-        assert (again.columns == columns).all()

@@ -1,8 +1,9 @@
 """The process that computes on secret shares: it holds this party's columns and nobody else's.
 
 It is a child of the party's own process, which holds the keys, the policy, the ledger and the
-journal. Before anything is opened, the child asks its parent, which writes it down. If the other
-party is gone, the parent ends the child: the engine itself would wait.
+journal. It gets columns when the parent has checked the rules, and only rows that are computed
+with. Before anything is opened, the child asks its parent, which writes it down. If the other party
+is gone, the parent ends the child: the engine itself would wait.
 """
 
 from __future__ import annotations
@@ -77,8 +78,6 @@ class Inputs:
         A keyed hash of each person's identifier; empty if the rows are already aligned.
     positions
         How the rows are aligned; empty if they are not yet.
-    columns
-        The values of this party's variables, one row per person.
     """
 
     link: LinkOptions
@@ -87,15 +86,13 @@ class Inputs:
     people: int
     hashes: list[str]
     positions: NDArray[np.intp]
-    columns: NDArray[np.float64]
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` reads."""
         header = json.dumps([vars(self.link), self.request, self.people])
         buffer, hashes = BytesIO(), np.array(self.hashes, dtype=f"S{HASH}")
         study = np.frombuffer(self.study, dtype=np.uint8)
-        rows, columns = self.positions, self.columns
-        np.savez(buffer, header=header, study=study, hashes=hashes, rows=rows, columns=columns)
+        np.savez(buffer, header=header, study=study, hashes=hashes, rows=self.positions)
         return buffer.getvalue()
 
     @classmethod
@@ -106,7 +103,7 @@ class Inputs:
             options = LinkOptions(**link | {"addresses": tuple(link["addresses"])})
             hashes = [value.decode() for value in given["hashes"].tolist()]
             study, rows = given["study"].tobytes(), given["rows"]
-            return cls(options, study, request, people, hashes, rows, given["columns"])
+            return cls(options, study, request, people, hashes, rows)
 
 
 def serve(parent: Parent) -> None:
@@ -127,8 +124,8 @@ def serve(parent: Parent) -> None:
         if given.hashes:
             positions, people = aligned(link, study, given)
             parent.call({"aligned": [positions.tolist(), people]})
-        parent.call({"sharing": None})
-        result = compute(link, study, given, parent, positions, people)
+        values = np.frombuffer(parent.call({"sharing": None})).reshape(len(positions), -1)
+        result = compute(link, study, given.request, parent, values, positions >= 0, people)
     parent.call({"result": result})
     link.stop_link()
 
@@ -136,26 +133,36 @@ def serve(parent: Parent) -> None:
 def compute(
     link: Context,
     study: Study,
-    given: Inputs,
+    name: str,
     opener: Opener,
-    positions: NDArray[np.intp],
+    values: NDArray[np.float64],
+    present: NDArray[np.bool_],
     people: int,
 ) -> dict[str, Any]:
-    """Compute the request of a study together with the other party."""
+    """Compute the request of this name together with the other party.
+
+    Parameters
+    ----------
+    values
+        The values of this party's variables, one row per person in the order of both parties.
+    present
+        Whether this party has the person of each row.
+    people
+        Number of people in common.
+    """
     terms = two_parties(study.protocol)
     owners = {name: i for i, party in enumerate(terms.parties) for name in party.columns}
     levels = {v.name: len(v.levels) for v in study.schema.variables}
-    values = given.columns[positions]
     columns = Columns(
         [SharedColumn(name, owners[name], levels[name]) for name in terms.order],
         {name: values[:, i] for i, name in enumerate(terms.parties[link.rank].columns)},
         link.rank,
         len(values),
         knower=terms.knower,
-        present=positions >= 0,
+        present=present,
         people=people,
     )
-    request = registered_request(given.request)
+    request = registered_request(name)
     assert issubclass(request, TwoPartyRequest)
     return request.of(study).compute(SecretSharingRuntime(link, opener), columns, study)
 

@@ -231,7 +231,6 @@ class TwoPartyRun:
             self._controller.other_people if positions is None else run.rows,
             hashed(self._table.identifiers, b"identifiers " + key) if positions is None else [],
             np.zeros(0, np.intp) if positions is None else positions,
-            self._table.columns,
         ).to_bytes()
 
     def _supervise(self, channel: PinnedChannel) -> Generator[str, None, dict[str, Any]]:
@@ -350,9 +349,13 @@ class TwoPartyRun:
                 reason="other number of rows",
             )
 
-    def _sharing(self, _: None) -> None:
+    def _sharing(self, _: None) -> bytes:
+        """Give the engine the columns, of no other people than it computes with."""
         self._controller.record_sharing(self._parts()[1], self._positions)
         self._say("computing on secret shares")
+        values = self._table.columns[self._positions]
+        values[self._positions < 0] = 0
+        return values.tobytes()
 
     def _open(self, value: list[Any]) -> bytes:
         label, share, to = value
