@@ -1,7 +1,8 @@
 """A connection of two parties by mutual TLS, where each trusts exactly one certificate.
 
 It carries short messages: greetings, numbers of rows, and signs of life. A message is sent as its
-length in four bytes, then its JSON form. Data never pass through it.
+length in four bytes, then its JSON form: a key and a number, a text of ASCII, or a few texts by
+name. Data never pass through it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ BEAT = 2.0
 SILENCE = 20.0
 """Seconds without a sign of life after which the other party is considered dead."""
 
-LONGEST = 2**22
+LONGEST = 2**21
 """Length of the longest message, in bytes."""
 
 HANDSHAKE = 10.0
@@ -56,6 +57,9 @@ HANDSHAKES = 64
 
 WAITING = 64
 """Maximum number of messages that were received and not read yet."""
+
+TEXTS = 8
+"""Maximum number of texts in a message. Nested values would take many times their length."""
 
 REASON = re.compile("[a-z :]{1,40}")
 """How the other party may say why it ends a run."""
@@ -322,7 +326,11 @@ class PinnedChannel:
             return None
         message = json.loads(bytes(self._buffer[head : head + size]))
         del self._buffer[: head + size]
-        if not isinstance(message, dict) or len(message) != 1:
+        if (
+            not isinstance(message, dict)
+            or len(message) != 1
+            or not all(map(_is_flat, message.values()))
+        ):
             raise ValueError("it is not a message")
         return message
 
@@ -350,6 +358,14 @@ class PinnedChannel:
 def _encoded(message: Message) -> bytes:
     data = json.dumps(dict(message), separators=(",", ":"), allow_nan=False).encode()
     return LENGTH.pack(len(data)) + data
+
+
+def _is_flat(value: object) -> bool:
+    """Whether a message may have this value, which takes about as much memory as its text."""
+    if value is None or type(value) is int:
+        return True
+    texts = value.values() if isinstance(value, dict) else [value]
+    return len(texts) <= TEXTS and all(isinstance(text, str) and text.isascii() for text in texts)
 
 
 def ended_by(other: str, reason: object) -> AbortedError:
