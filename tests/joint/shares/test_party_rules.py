@@ -280,7 +280,8 @@ def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
         if attempt == 1:
             bank.record_aligning(bank.agree(shop.hello(NONCES[::-1]), NONCES))
     claims = shop.claims()
-    for head in (None, 7, "0" * 63, "G" * 64, "ab" * 32, "ab" * 96, claims["head"][:-2]):
+    wrong = (None, 7, "0" * 63, "G" * 64, "ab" * 32, "ab" * 96, claims["head"][:-2])
+    for head in (*wrong, claims["head"] + " " * 1000):
         for key in ("head", "witnessed"):
             with pytest.raises(AbortedError, match="has not signed") as caught:
                 bank.agree(hello_of(shop, claims | {key: head}), NONCES)

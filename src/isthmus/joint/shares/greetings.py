@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from isthmus.errors import AbortedError
 from isthmus.joint.agreement.identity import Verifier
 from isthmus.joint.records.ledger_entries import START, signed_bytes
-from isthmus.joint.shares.openings import HASH, PastRun
+from isthmus.joint.shares.openings import PastRun
 
 HASH_DIGITS = 64
+HEAD = re.compile("[0-9a-f]{64}([0-9a-f]{128})?")
+"""The hash of an entry and its signature. `bytes.fromhex` would also read blanks, without end."""
 
 
 def read_head(head: object, key: bytes) -> str:
     """Return the hash of a ledger's entry and its signature by this key from a message."""
-    text = head if isinstance(head, str) else ""
-    entry, signature = text[:HASH_DIGITS], text[HASH_DIGITS:]
-    try:
-        signed = text == START or Verifier().verify(
-            key, bytes.fromhex(signature), signed_bytes(entry)
-        )
-    except ValueError:
-        signed = False
-    if not (signed and HASH.fullmatch(entry)):
+    text = head if isinstance(head, str) and HEAD.fullmatch(head) else ""
+    entry, signature = text[:HASH_DIGITS], bytes.fromhex(text[HASH_DIGITS:])
+    if text != START and not Verifier().verify(key, signature, signed_bytes(entry)):
         raise AbortedError(
             "The other party sent a hash of its ledger or of this party's that the owner of the "
             "ledger has not signed. Check that both parties have the same version.",
