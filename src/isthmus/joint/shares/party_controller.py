@@ -112,7 +112,10 @@ class PartyController:
             raise RefusedError(f"This party does not take part: {'; '.join(broken)}.")
 
     def bring(self, table: PartyTable) -> None:
-        """Take the party's table, or raise `RefusedError` if earlier runs were over another one."""
+        """Take the party's table, or raise `RefusedError` if it can be told that no run may follow.
+
+        What is refused here costs nothing: no identifiers are compared.
+        """
         known = self._writer.here.fingerprints.get(ALIGNING.name, set())
         if known - {table.fingerprint}:
             raise self._refusal(
@@ -120,6 +123,13 @@ class PartyController:
                 self._writer.here.tally.last_round,
                 "Earlier runs of this study were over another table. Two results of different "
                 "tables reveal more than one: use the same table, or draft a new study.",
+            )
+        if table.persons is not None and not self._terms.knows(self.name):
+            raise self._refusal(
+                Denial.POLICY,
+                self._past().number,
+                "The policy counts persons by a column. This party does not learn which of its "
+                "people are common, so that it cannot count the persons behind them.",
             )
         if self._past().number > self._writer.here.tally.last_round:
             raise self._refusal(
@@ -342,13 +352,6 @@ class PartyController:
             text = f"Columns have left {ATTEMPTS} times in this run, which did not end. It is over."
             raise self._refusal(Denial.POLICY, run.number, f"{text} The next one counts.")
         positions = positions[positions >= 0]
-        if table.persons is not None and not self._terms.knows(self.name):
-            raise self._refusal(
-                Denial.POLICY,
-                run.number,
-                "The policy counts persons by a column. This party does not learn which of its "
-                "people are common, so that it cannot count the persons behind them.",
-            )
         constant = constant_columns(self._study, table, positions)
         if constant:
             raise self._refusal(
