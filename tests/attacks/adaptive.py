@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Question:
         if self.kind == "moments":
             return AskMoments(k)
         if self.kind == "counts":
-            return AskCounts(k, CountPlan.up_to(self.terms))
+            return AskCounts(CountPlan.sets(combinations(k, min(self.terms, len(k)))))
         if self.kind == "features" and basis is not None:
             return AskFeatures(basis)
         if self.kind == "features":

@@ -49,9 +49,7 @@ def test_a_row_that_does_not_fit_changes_nothing(
     releases: dict[str, Any] = {
         "survey": NoisyMoments(group.study, SURVEY),
         "products": NoisyMoments(group.study, LAST, np.eye(WIDTH)),
-        "counts": noisy_release(
-            AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]]), round=1), group.study
-        ),
+        "counts": noisy_release(AskCounts(CountPlan.sets([["ward", "ill"]]), round=1), group.study),
     }
     release = releases[kind]
     values = rows()

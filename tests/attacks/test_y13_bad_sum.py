@@ -62,7 +62,7 @@ def federation(world: Attacked, journal: MemoryJournal) -> Federation:
     return Federation(world.study, world.signatures, world.boss, transport, journal=journal)
 
 
-COUNTS = AskCounts(NUMBERS, CountPlan.up_to(2))
+COUNTS = AskCounts(CountPlan.up_to(2))
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,11 @@ def test_missing_values(search: Search[Any], kind: str, missing: Missing) -> Non
         assert graph(sites(table, missing=missing), search) == expected
 
 
-@pytest.mark.parametrize("requests", [["counts"], ["tables"]], ids=lambda r: r[0])
-def test_a_search_that_nobody_named_stays_within_the_planned_tables(requests: list[str]) -> None:
+@pytest.mark.parametrize("largest", [2**22, 100], ids=["at once", "on demand"])
+def test_a_search_that_nobody_named_stays_within_the_planned_tables(largest: int) -> None:
     table, plan = TABLES["levels"](), ist.CountPlan.up_to(3)
-    federation = sites(table, plan=plan, requests=requests)
+    federation = sites(table, plan=plan)
+    federation.largest_round = largest
     by_test = ist.learn(federation, score=ist.GSquared())
     assert "search PC(max_conditioning=1)" in by_test.choice
     assert by_test.cpdag == ist.learn(table, search=ist.PC(max_conditioning=1)).cpdag

@@ -24,7 +24,7 @@ def test_a_search_asks_for_tables_on_demand(hospitals: Callable[..., Hospitals])
             codes[..., i] = np.where(changed, codes[..., i], (codes[..., i - 1] + i) % 3)
     definition = 'kind = "discrete"\nlevels = [0, 1, 2]'
     world = hospitals(tables=list(codes), definition=definition)
-    assert world.study.requests == {"tables"}
+    assert world.study.requests == {"counts"}
     for name in world.names:
         world.start(name)
     out = world.folder / "network.csv"
@@ -43,7 +43,7 @@ def test_a_search_asks_for_tables_on_demand(hospitals: Callable[..., Hospitals])
     sums = [record for record in world.records() if record["event"] == "sum"]
     for name in world.names:
         entries = verify(world.home(name) / "ledger.jsonl")
-        asked = [e["request"]["tables"] for e in entries if e["event"] == "opened"]
+        asked = [e["request"]["cores"] for e in entries if e["event"] == "opened"]
         assert len(asked) == len(sums) <= 10
         assert {len(core) for core in asked[0]} == {1}
         assert {len(core) for cores in asked[1:] for core in cores} == {2}

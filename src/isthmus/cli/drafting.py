@@ -39,9 +39,9 @@ class DraftedRequests(NamedTuple):
 
 def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequests:
     """Return what a study about these variables needs, given the options of `draft`."""
+    from isthmus.joint.federation.requests.counts import AskCounts, needs_demand
     from isthmus.joint.federation.requests.expectation import AskExpectation
-    from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
-    from isthmus.joint.federation.requests.tables import AskTables, needs_demand
+    from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.statistics import CountPlan, Expansion, Kind
 
@@ -73,7 +73,7 @@ def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequ
     if len(discrete) == len(schema):
         plan = CountPlan.up_to(options.parents + 1)
         if options.exact and needs_demand(schema, plan):
-            return DraftedRequests([AskTables.name], options.rounds or DEMAND_ROUNDS, plan)
+            rounds = options.rounds or DEMAND_ROUNDS
         return DraftedRequests([AskCounts.name], rounds, plan)
     return DraftedRequests([AskMoments.name], rounds)
 

@@ -145,8 +145,8 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.cohorts.store import CohortStore
+    from isthmus.joint.federation.requests.counts import AskCounts, largest_table, needs_demand
     from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
-    from isthmus.joint.federation.requests.tables import AskTables, largest_table
     from isthmus.joint.federation.site_controller import SiteController
     from isthmus.joint.methods.admm.admm import ADMM
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
@@ -174,8 +174,9 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         steps = AskExpectation.steps_allowed(study)
         say(f"Up to {steps} steps follow, with expected sums and products of all")
         say("variables. Values of rare patterns of missing values are hidden, and in no sum.")
-    if AskTables.name in study.requests:
-        say(f"Tables of at most {largest_table(study)} of these variables follow on demand, each")
+    if AskCounts.name in study.requests and needs_demand(study.schema, study.plan):
+        most = largest_table(study.schema, study.plan)
+        say(f"Tables of at most {most} of these variables follow on demand, each")
         say(f"hidden in the sum over all sites, in at most {study.rounds} rounds.")
     if study.requests & {AskConsensus.name, AskNetworks.name}:
         _, rounds = ADMM().allowed(study)
@@ -186,14 +187,13 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
+    from isthmus.joint.federation.requests.counts import AskCounts, in_pieces, needs_demand
     from isthmus.joint.federation.requests.expectation import AskExpectation
-    from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
-    from isthmus.joint.federation.requests.tables import AskTables, in_pieces
+    from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.joint.noise.counts import planned_pairs
     from isthmus.joint.noise.interactions import PAIRS
     from isthmus.joint.noise.whitening import SURVEY
-    from isthmus.statistics import Kind
 
     names = study.schema.names
     requests: list[Any] = []
@@ -207,13 +207,13 @@ def planned(study: Any) -> list[Any]:
         if step.name in study.requests:
             requests += [step(names, 0), step(names, 1)]
     if AskCounts.name in study.requests and study.plan is not None:
-        counted = study.schema.of_kind(Kind.DISCRETE)
-        exact = study.privacy is None
-        plan, number = (study.plan, None) if exact else (planned_pairs(study), PAIRS)
-        requests.append(AskCounts(counted, plan, number))
-    if AskTables.name in study.requests and study.plan is not None:
-        singles = [(i,) for i in range(len(study.schema.of_kind(Kind.DISCRETE)))]
-        requests += [request for request, _ in in_pieces(study.schema, singles)]
+        if study.privacy is not None:
+            requests.append(AskCounts(planned_pairs(study), round=PAIRS))
+        elif needs_demand(study.schema, study.plan):
+            singles = [(i,) for i in range(len(study.schema))]
+            requests += [own for own, _ in in_pieces(study.schema, study.plan, singles)]
+        else:
+            requests.append(AskCounts(study.plan))
     return requests
 
 

@@ -24,14 +24,10 @@ from isthmus.joint.federation.requests.base import (
     StatisticRequest,
     SumRequest,
 )
+from isthmus.joint.federation.requests.counts import AskCounts
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
-from isthmus.joint.federation.requests.statistics import (
-    AskCounts,
-    AskFeatures,
-    AskMoments,
-)
+from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
 from isthmus.joint.federation.requests.steps import MethodState, StepRequest
-from isthmus.joint.federation.requests.tables import AskTables
 from isthmus.joint.federation.site_controller import DryRun, SiteController
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Stiffness
@@ -75,7 +71,6 @@ __all__ = [
     "AskFeatures",
     "AskMoments",
     "AskNetworks",
-    "AskTables",
     "BrokenEnvelopeError",
     "Card",
     "Carrier",

@@ -11,20 +11,15 @@ from isthmus.joint.agreement.protocol_catalogue import register_request_name
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.counts import AskCounts
 from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
-from isthmus.joint.federation.requests.statistics import (
-    AskCounts,
-    AskFeatures,
-    AskMoments,
-)
-from isthmus.joint.federation.requests.tables import AskTables
+from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
 from isthmus.joint.shares import requests as two_parties
 
 REQUESTS: tuple[type[Request], ...] = (
     AskCounts,
-    AskTables,
     AskMoments,
     AskFeatures,
     AskExpectation,

@@ -149,10 +149,9 @@ def test_a_plan_beyond_the_study_is_refused_by_the_sites() -> None:
 
 def test_a_table_too_large_says_how_to_go_on() -> None:
     wide = {f"x{i}": np.random.default_rng(i).integers(0, 4, 50) for i in range(20)}
-    at_once = Federation.simulate(split(wide, 3), requests=["counts"])
+    on_demand = Federation.simulate(split(wide, 3), requests=["counts"])
     with pytest.raises(DataError, match=r"Plan\.up_to"):
-        ist.learn(at_once, score=ist.BIC())
-    on_demand = Federation.simulate(split(wide, 3))
+        on_demand.counts(ist.CountPlan.up_to(12))
     found = ist.learn(on_demand, score=ist.BIC(), search=ist.HillClimb())
     assert found.cpdag == ist.learn(wide, score=ist.BIC(), search=ist.HillClimb()).cpdag
 

@@ -31,7 +31,7 @@ from isthmus.joint import (
     readable,
     verify,
 )
-from isthmus.joint.federation.requests.fixed_point import counts_size
+from isthmus.joint.federation.requests.counts import counts_size
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
 from isthmus.joint.secure_sum.protocol import secure_sums
@@ -269,20 +269,18 @@ def test_a_dry_run_opens_no_socket_and_writes_nothing(
     assert isinstance(run.contribution, Moments)
     sums = run.contribution.n * run.contribution.mean()
     assert show_array(sums).split()[1] in text
-    counts = str(controller.dry_run(AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]]))))
+    counts = str(controller.dry_run(AskCounts(CountPlan.sets([["ward", "ill"]]))))
     assert "ward × ill" in counts
     assert four.events("north") == []
 
 
 def test_a_dry_run_says_what_stands_against_it(four: Consortium) -> None:
-    run = four.controller("north").dry_run(AskCounts(("ward", "ill"), CountPlan.sets([["ill"]])))
+    run = four.controller("north").dry_run(AskCounts(CountPlan.sets([["ill"]])))
     assert "does not plan" not in str(run)
     planned = Study.parse(four.study.text.replace(b'"ill", "ward"', b'"ill"'))
     four.study = planned
     four.signatures = [planned.sign(four.author), planned.sign(four.keys["north"], "north")]
-    run = four.controller("north").dry_run(
-        AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]]))
-    )
+    run = four.controller("north").dry_run(AskCounts(CountPlan.sets([["ward", "ill"]])))
     assert "does not plan" in str(run)
 
 

@@ -11,8 +11,8 @@ import pytest
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import AbortedError, DataError, UnplannedError
-from isthmus.joint import Federation, FixedPointEncoding, MemoryLedger
-from isthmus.joint.federation.requests.tables import AskTables, in_pieces
+from isthmus.joint import AskCounts, Federation, FixedPointEncoding, MemoryLedger
+from isthmus.joint.federation.requests.counts import in_pieces
 from isthmus.joint.request_catalogue import read_sum_request
 from isthmus.joint.secure_sum.limbs import from_int64, to_int64
 from isthmus.statistics.on_demand import Core, TablesOnDemand, indicator_products
@@ -31,12 +31,17 @@ def split(data: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
     return {f"s{i}": {n: v[i::SITES] for n, v in data.items()} for i in range(SITES)}
 
 
+def on_demand(data: dict[str, np.ndarray], limit: int, largest: int = 2000) -> Federation:
+    """Sites that sum so few numbers per round that the planned tables do not fit into one."""
+    federation = Federation.simulate(split(data), plan=ist.CountPlan.up_to(limit))
+    federation.largest_round = largest
+    return federation
+
+
 @pytest.mark.parametrize(("score", "parents"), [(ist.BDeu(gamma=0.75), 2), (ist.BIC(), 3)])
 def test_a_search_in_pieces_equals_that_of_pooled_rows(score: ist.BDeu, parents: int) -> None:
     data = made(9, 2000, parents)
-    plan = ist.CountPlan.up_to(parents + 1)
-    federation = Federation.simulate(split(data), plan=plan, requests=["tables"])
-    federation.largest_round = 64
+    federation = on_demand(data, parents + 1, 64)
     learned = ist.learn(federation, score=score, search=ist.XGES(max_parents=parents))
     pooled = ist.learn(data, score=score, search=ist.XGES(max_parents=parents))
     assert learned.cpdag == pooled.cpdag
@@ -52,25 +57,19 @@ def test_a_search_in_pieces_equals_that_of_pooled_rows(score: ist.BDeu, parents:
 def test_any_search_uses_tables_on_demand() -> None:
     data = made(10, 800, 5)
     for search in (ist.HillClimb(max_parents=2), ist.Boss(starts=1, max_parents=2)):
-        plan = ist.CountPlan.up_to(3)
-        federation = Federation.simulate(split(data), plan=plan, requests=["tables"])
+        federation = on_demand(data, 3)
         learned = ist.learn(federation, score=ist.BIC(), search=search, seed=3)
         assert learned.cpdag == ist.learn(data, score=ist.BIC(), search=search, seed=3).cpdag
+        assert federation.sums > 1
 
 
 def test_the_default_search_keeps_to_the_planned_tables() -> None:
     data = made(12, 900, 7)
-    plan = ist.CountPlan.up_to(3)
-    federation = Federation.simulate(split(data), plan=plan, requests=["tables"])
-    learned = ist.learn(federation)
+    learned = ist.learn(on_demand(data, 3))
     assert "max_parents=2" in learned.choice
     assert learned.cpdag == ist.learn(data, search=ist.XGES(max_parents=2)).cpdag
     with pytest.raises(UnplannedError, match="max_parents=2"):
-        ist.learn(
-            Federation.simulate(split(data), plan=plan, requests=["tables"]),
-            search=ist.HillClimb(max_parents=4),
-            score=ist.AIC(),
-        )
+        ist.learn(on_demand(data, 3), search=ist.HillClimb(max_parents=4), score=ist.AIC())
 
 
 def test_tables_follow_from_products_of_indicators() -> None:
@@ -127,29 +126,31 @@ def test_what_a_site_refuses_and_writes_down() -> None:
     data = made(8, 400, 2)
     ledgers = {f"s{i}": MemoryLedger() for i in range(SITES)}
     plan = ist.CountPlan.up_to(3)
-    federation = Federation.simulate(split(data), plan=plan, requests=["tables"], ledgers=ledgers)
+    federation = Federation.simulate(split(data), plan=plan, ledgers=ledgers)
     names = federation.schema().names
-    request = AskTables((names[:2],))
+    request = AskCounts(plan, (names[:2],))
     federation.ask(request)
     (entry,) = [e for e in ledgers["s1"].entries() if e["event"] == "opened"]
-    assert entry["request"] == {"tables": [list(names[:2])]}
+    assert entry["request"] == {"counts": {"up_to": 3}, "cores": [list(names[:2])]}
     assert entry["what"] == "tables on demand of at most 3 variables"
-    large = AskTables((names[:3],))
+    large = AskCounts(plan, (names[:3],))
     assert large.violations(federation.study) == ["the study does not plan these tables"]
     with pytest.raises(AbortedError, match="refused"):
         federation.ask(large)
     grid = FixedPointEncoding.of(federation.study)
     for wrong in (((names[1], names[0]),), ((names[0], names[0]),), (("other",),)):
         with pytest.raises(ist.errors.FormatError):
-            read_sum_request(AskTables(wrong).to_bytes(), federation.study, grid)
+            read_sum_request(AskCounts(plan, wrong).to_bytes(), federation.study, grid)
     others = Federation.simulate(split(data), plan=ist.CountPlan.sets([names[:3]]))
-    assert request.violations(others.study) == ["the study does not plan these tables"]
+    for asked in (request, AskCounts(ist.CountPlan.sets([names[:3]]), (names[:2],))):
+        assert asked.violations(others.study) == ["the study does not plan these tables"]
 
 
 def test_sums_that_are_no_counts_are_discarded() -> None:
     data = made(5, 300, 3)
-    federation = Federation.simulate(split(data), plan=ist.CountPlan.up_to(3), requests=["tables"])
-    request = AskTables((federation.schema().names[:2],))
+    plan = ist.CountPlan.up_to(3)
+    federation = Federation.simulate(split(data), plan=plan)
+    request = AskCounts(plan, (federation.schema().names[:2],))
     grid = FixedPointEncoding.of(federation.study)
     total = request.encode(ist.Frame(data), grid)
     request.require_plausible(total, grid)
@@ -163,13 +164,12 @@ def test_sums_that_are_no_counts_are_discarded() -> None:
 def test_pieces_hold_at_most_so_many_numbers() -> None:
     schema = ist.statistics.Schema.discrete({f"x{i}": (0, 1, 2) for i in range(9)})
     cores = [(i,) for i in range(9)] + list(combinations(range(9), 2))
+    plan = ist.CountPlan.up_to(3)
     study = Federation.simulate(
-        split({f"x{i}": np.arange(60) // (i + 1) % 3 for i in range(9)}),
-        schema=schema,
-        plan=ist.CountPlan.up_to(3),
+        split({f"x{i}": np.arange(60) // (i + 1) % 3 for i in range(9)}), schema=schema, plan=plan
     ).study
     grid = FixedPointEncoding.of(study)
-    asked = list(in_pieces(schema, cores, 300))
+    asked = list(in_pieces(schema, plan, cores, 300))
     assert [core for _, some in asked for core in some] == cores
     assert len(asked) > 5
     assert max(request.size(grid) for request, _ in asked) <= 300

@@ -35,7 +35,7 @@ RUNS = 100_000 if "ISTHMUS_LONG" in os.environ else 10_000
 EPSILON, DELTA = 1.0, 1e-6
 CONFIDENCE = 1e-9
 """A correct site fails less than once in a million runs: there are 164 thresholds."""
-REQUEST = AskCounts(("ill",), CountPlan.sets([["ill"]]), PAIRS)
+REQUEST = AskCounts(CountPlan.sets([["ill"]]), round=PAIRS)
 PEOPLE = [True] * 7 + [False] * 3
 SCHEMA = Schema((Variable("ill", Kind.DISCRETE, (False, True)),))
 

@@ -147,7 +147,7 @@ def test_an_answer_that_was_masked_but_not_summed_is_not_drawn_again(tmp_path: P
     [
         AskMoments(("age", "dose"), SURVEY),
         AskMoments(SCHEMA.names),
-        AskCounts(("ward", "ill"), CountPlan.sets([["ward"]])),
+        AskCounts(CountPlan.sets([["ward"]])),
     ],
     ids=["moments", "exact", "counts"],
 )
@@ -173,7 +173,7 @@ def test_a_study_spends_no_more_than_its_own_budget(tmp_path: Path) -> None:
     plan = CountPlan.sets([["ward"]])
     for number, refusal in ((True, "bad_request"), (PAIRS, "policy"), (2, "policy")):
         with pytest.raises(AbortedError):
-            federation.ask(AskCounts(("ward", "ill"), plan, number))
+            federation.ask(AskCounts(plan, round=number))
         assert group.why("north")[-1] == refusal
     assert len([e for e in group.ledgers["north"].entries() if "rho" in e]) == 1
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import Resolutions, Variables
 from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.counts import AskCounts
 from isthmus.joint.federation.requests.expectation import allows_holes
-from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures
-from isthmus.joint.federation.requests.tables import AskTables
+from isthmus.joint.federation.requests.statistics import AskFeatures
 from isthmus.joint.request_catalogue import registered_request
 from isthmus.sources.base import countable
 from isthmus.statistics import CountPlan, Features, Kind, Schema, Variable
@@ -114,7 +114,7 @@ def candidates_of(
             used |= set(study.schema.names)
         if study.features is not None and AskFeatures.name in study.requests:
             features |= dict(study.features.features)
-        if study.plan is not None and study.requests & {AskCounts.name, AskTables.name}:
+        if study.plan is not None and AskCounts.name in study.requests:
             counted = countable(study.schema, study.plan)
             plans.append((counted, study.plan))
             tabulated |= _tabulated(counted, study.plan)

@@ -17,16 +17,15 @@ from isthmus.joint.federation.common_schema import common_reading
 from isthmus.joint.federation.features import FederatedFeatures
 from isthmus.joint.federation.incomplete import IncompleteFederation
 from isthmus.joint.federation.requests.base import SumRequest
-from isthmus.joint.federation.requests.expectation import AskExpectation
-from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
-from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
-from isthmus.joint.federation.requests.tables import (
-    AskTables,
-    discrete_part,
+from isthmus.joint.federation.requests.counts import (
+    AskCounts,
     in_pieces,
     largest_table,
     needs_demand,
 )
+from isthmus.joint.federation.requests.expectation import AskExpectation
+from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
+from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
 from isthmus.joint.federation.round_scheduler import RoundScheduler
 from isthmus.joint.noise.cost import NoiseCost
 from isthmus.joint.noise.counts import noisy_counts
@@ -55,6 +54,7 @@ from isthmus.statistics import (
     Moments,
     Schema,
 )
+from isthmus.statistics.blocks import planned_sets
 from isthmus.statistics.on_demand import Core, TablesOnDemand
 from isthmus.types import Integers
 
@@ -105,7 +105,8 @@ class Federation(Source):
     Attributes
     ----------
     largest_round
-        Maximum number of values per round of tables on demand; larger batches are split.
+        Maximum number of values per round of tables. If the planned tables have more, they are
+        asked for on demand.
     """
 
     largest_round: int = NUMBERS
@@ -262,8 +263,9 @@ class Federation(Source):
         """Compute counts over all sites with one secure sum.
 
         `CountPlan.everything` returns all tables that the study plans; access to any other table
-        then raises `UnplannedError`. In a study with differential privacy, there are two sums, and
-        any plan returns the counts of rows that were made from them.
+        then raises `UnplannedError`. If these are too many for one sum, they are asked for when a
+        search looks at them. In a study with differential privacy, there are two sums, and any plan
+        returns the counts of rows that were made from them.
         """
         self._require_statistics()
         study = self._study.plan
@@ -271,49 +273,42 @@ class Federation(Source):
             if not self._counts:
                 self._counts.append(self._estimated(AskCounts.name, noisy_counts))
             return self._counts[0]
-        if self._asks_on_demand(plan):
-            return self._counts_on_demand(plan)
-        if study is not None and plan.is_everything:
-            plan = study
         schema = countable(self.schema(), plan)
+        if study is not None and plan.is_everything:
+            if needs_demand(schema, study, self.largest_round):
+                return self._counts_on_demand(schema, study)
+            plan = study
         for known in self._counts:
             if known.plan == plan:
                 return known
-        counts = self.ask(AskCounts(schema.names, plan))
-        self._counts.append(counts)
-        return counts
+        if self._tables is not None and plan.groups is not None:
+            sets = map(schema.indices, plan.groups)
+            if all(self._tables.table(own) is not None for own in sets):
+                return self._counts_on_demand(schema, plan).covering(plan)
+        n, *tables = self.ask(AskCounts(plan))
+        sets_of_plan = planned_sets(schema, plan)
+        blocks: dict[Core, Integers | CodedRows] = dict(zip(sets_of_plan, tables, strict=True))
+        self._counts.append(Counts(schema, int(n[0]), plan, blocks))
+        return self._counts[-1]
 
-    def _asks_on_demand(self, plan: CountPlan) -> bool:
-        """Return whether tables are asked for when a search looks at them, and not at once."""
-        study = self._study
-        if AskTables.name not in study.requests or largest_table(study) is None:
-            return False
-        if AskCounts.name not in study.requests:
-            return True
-        assert study.plan is not None
-        return plan.is_everything and needs_demand(self.schema(), study.plan)
-
-    def _counts_on_demand(self, plan: CountPlan) -> Counts:
+    def _counts_on_demand(self, schema: Schema, plan: CountPlan) -> Counts:
         """Return the tables of single variables, and those of other sets on demand."""
-        schema = discrete_part(countable(self.schema(), plan))
         if self._tables is None:
-            limit = largest_table(self._study)
+            limit = largest_table(schema, plan)
             self._tables = TablesOnDemand(schema.cardinalities, limit, self._ask_cores)
         tables = self._tables
-        if plan.groups is not None:
-            groups = [tuple(sorted(schema.indices(group))) for group in plan.groups]
-            tables.fetch(g[:-1] for g in groups if tables.table(g) is None)
         names = [(name,) for name in schema.names]
         singles: dict[Core, Integers | CodedRows] = {
             (i,): np.asarray(tables.table((i,))) for i in range(len(names))
         }
-        counts = Counts(schema, tables.n, CountPlan.sets(names), singles, on_demand=tables)
-        return counts if plan.groups is None else counts.covering(plan)
+        return Counts(schema, tables.n, CountPlan.sets(names), singles, on_demand=tables)
 
     def _ask_cores(self, cores: Sequence[Core]) -> dict[Core, Integers]:
         """Ask for cores in rounds of bounded size."""
         answers: dict[Core, Integers] = {}
-        for request, some in in_pieces(self.schema(), [c for c in cores if c], self.largest_round):
+        plan, asked = self._study.plan, [core for core in cores if core]
+        assert plan is not None
+        for request, some in in_pieces(self.schema(), plan, asked, self.largest_round):
             first, *others = self.ask(request)
             answers |= {(): first, **dict(zip(some, others, strict=True))}
         return answers
@@ -406,7 +401,7 @@ class Federation(Source):
         """Return the parameters that the sites can agree on, step by step, by ADMM."""
         from isthmus.joint.methods.admm.admm import CONSENSUS, Consensus
 
-        statistics = {AskMoments.name, AskCounts.name, AskTables.name, AskExpectation.name}
+        statistics = {AskMoments.name, AskCounts.name, AskExpectation.name}
         if accepts is None and statistics & self._study.requests:
             return None
         wanted = accepts is None or CONSENSUS in accepts

@@ -13,7 +13,8 @@ from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.cohort import RowsOfStudy
 from isthmus.joint.federation.requests.base import SumRequest
-from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
+from isthmus.joint.federation.requests.counts import AskCounts
+from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.noise.counts import NoisyCounts, planned_pairs
 from isthmus.joint.noise.interactions import PAIRS
 from isthmus.joint.noise.moments import NoisyMoments

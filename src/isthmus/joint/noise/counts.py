@@ -18,7 +18,7 @@ from typing import final
 import numpy as np
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.statistics import AskCounts
+from isthmus.joint.federation.requests.counts import AskCounts
 from isthmus.joint.noise.dependence import Dependence
 from isthmus.joint.noise.interactions import (
     FINE,
@@ -106,7 +106,7 @@ class NoisyCounts(NoisyRelease):
         return self.layout.spread
 
     def request(self) -> AskCounts:
-        return AskCounts(self._schema.names, self._plan, self._number)
+        return AskCounts(self._plan, round=self._number)
 
     def integers(self, values: Floats) -> Integers:
         places = list(self.study.schema.indices(self._schema.names))

@@ -72,7 +72,7 @@ class SecureSums(Protocol):
     optional: ClassVar[tuple[str, ...]] = ("threshold", "certificates", "coordinator_certificate")
     events: ClassVar[tuple[Event, ...]] = (*(OPENED, SENT, UNMASKED, RESULT, CONFIRMED),)
     requests: ClassVar[tuple[str, ...]] = (
-        *("consensus", "counts", "expectation", "features", "moments", "networks", "tables"),
+        *("consensus", "counts", "expectation", "features", "moments", "networks"),
     )
 
     def __post_init__(self) -> None:

@@ -24,13 +24,10 @@ from isthmus.joint.agreement.variables import require_bounds
 from isthmus.joint.secure_sum.limbs import (
     LimbArray,
     from_digits,
-    from_int64,
-    to_int64,
     to_ints,
 )
 from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.statistics import CodedRows, CountPlan, Counts, Kind, Moments, Schema
-from isthmus.statistics.blocks import DENSE, planned_sets
+from isthmus.statistics import Kind, Moments, Schema
 from isthmus.types import Floats
 
 LIMBS = 6
@@ -228,86 +225,10 @@ def _objects(values: Any) -> Objects:
     return array
 
 
-# --- counts ----------------------------------------------------------------------------------
-
-
-def counts_size(schema: Schema, plan: CountPlan) -> int:
-    """Return how many numbers the planned tables have: n, then every cell.
-
-    Raises
-    ------
-    DataError
-        There are too many cells to sum them one by one.
-    """
-    sizes = [int(size) for size in schema.cardinalities]
-    number = plan.size(schema.names)
-    if plan.limit is not None:
-        # Counted without listing the sets, of which a coordinator may ask for billions.
-        chosen = min(plan.limit, len(sizes))
-        largest, total = math.prod(sorted(sizes)[-chosen:]), _cells_of_subsets(sizes, chosen)
-    elif number <= NUMBERS:
-        cells = [math.prod(sizes[i] for i in s) for s in planned_sets(schema, plan)]
-        largest, total = max(cells), sum(cells)
-    else:
-        largest = total = NUMBERS + 1
-    if largest <= DENSE and total <= NUMBERS:
-        return 1 + total
-    raise DataError(
-        f"The plan of {plan} has {number:,} tables with too many cells. At most {NUMBERS:,} cells "
-        f"can be summed per round, and {DENSE:,} per table. Plan smaller sets, for instance "
-        "CountPlan.up_to(3) for a search with at most two parents."
-    )
-
-
-def _cells_of_subsets(sizes: list[int], chosen: int) -> int:
-    """Return the cells of the tables over all subsets of this many variables."""
-    sums = [1] + [0] * chosen
-    for size in sizes:
-        for k in range(chosen, 0, -1):
-            sums[k] += size * sums[k - 1]
-    return sums[chosen]
-
-
 def require_count(n: int, most: int) -> None:
     """Raise `DataError` unless this is a possible number of rows of all sites."""
     if not 1 <= n <= most:
         raise DataError(f"{IMPOSSIBLE} They say that there are {n} rows.")
-
-
-def require_plausible_counts(total: LimbArray, schema: Schema, plan: CountPlan, most: int) -> None:
-    """Raise `DataError` unless these are tables of the same rows."""
-    counts = decode_counts(total, schema, plan)
-    require_count(counts.n, most)
-    for positions in planned_sets(schema, plan):
-        table = counts.table([schema.names[i] for i in positions])
-        if table.min(initial=0) < 0 or table.max(initial=0) > counts.n or table.sum() != counts.n:
-            raise DataError(IMPOSSIBLE)
-
-
-def encode_counts(counts: Counts, rows: int) -> LimbArray:
-    """Return the tables of one site as integers, cell by cell."""
-    if counts.n > rows:
-        raise DataError("The site has more rows than the study allows.")
-    parts = [np.array([counts.n], dtype=np.int64)]
-    for positions in planned_sets(counts.schema, counts.plan):
-        block = counts.tables[positions]
-        if isinstance(block, CodedRows):
-            block = counts.table([counts.schema.names[i] for i in positions])
-        parts.append(block.reshape(-1))
-    return from_int64(np.concatenate(parts))
-
-
-def decode_counts(total: LimbArray, schema: Schema, plan: CountPlan) -> Counts:
-    """Read the tables of all sites."""
-    values = to_int64(total)
-    tables: dict[tuple[int, ...], Any] = {}
-    at = 1
-    for positions in planned_sets(schema, plan):
-        shape = [int(schema.cardinalities[i]) for i in positions]
-        stop = at + math.prod(shape)
-        tables[positions] = values[at:stop].reshape(shape)
-        at = stop
-    return Counts(schema, int(values[0]), plan, tables)
 
 
 # --- rows: products of whole numbers in floating point, slice by slice (Ozaki et al. 2012,

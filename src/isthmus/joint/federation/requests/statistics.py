@@ -10,25 +10,19 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import SchemaError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.freezing import rows_with_holes
 from isthmus.joint.federation.requests.base import StatisticRequest
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,
-    counts_size,
-    decode_counts,
-    encode_counts,
     encode_rows,
-    require_plausible_counts,
 )
-from isthmus.joint.noise.interactions import MOST_VARIABLES, PAIRS, TABLES, layout_of
 from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
 from isthmus.joint.secure_sum.limbs import LimbArray
-from isthmus.sources.base import Source, countable
+from isthmus.sources.base import Source
 from isthmus.sources.tables.lazy import Lazy
-from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
+from isthmus.statistics import Expansion, Moments
 from isthmus.types import Floats
 
 
@@ -134,78 +128,6 @@ class AskMoments(_MomentsRequest):
 
 @final
 @dataclass(frozen=True)
-class AskCounts(StatisticRequest[Counts]):
-    """Request tables over planned sets of discrete variables.
-
-    In a study with differential privacy, there are two such requests; see
-    `isthmus.joint.noise.counts`.
-
-    Parameters
-    ----------
-    asked
-        Names of the variables.
-    plan
-        The tables.
-    round
-        Which of the two requests; ``None`` without differential privacy.
-    """
-
-    asked: tuple[str, ...]
-    plan: CountPlan
-    round: int | None = None
-    name: ClassVar[str] = "counts"
-    limbs: ClassVar[int] = 2
-    releases_columns: ClassVar[bool] = False
-
-    def violations(self, study: Study) -> list[str]:
-        covered = study.plan is not None and _covers(study.plan, self.plan)
-        if not covered:
-            return ["the study does not plan these tables"]
-        if study.privacy is None:
-            exact = self.round is None
-            return [] if exact else ["rounds of counts are for studies with privacy"]
-        largest = max(map(len, self.plan.groups or ()), default=MOST_VARIABLES + 1)
-        fits = self.round in (PAIRS, TABLES) and largest <= MOST_VARIABLES
-        small = f"of at most {MOST_VARIABLES} variables"
-        return [] if fits else [f"with privacy, tables {small} are released in two rounds"]
-
-    def _schema(self, schema: Schema) -> Schema:
-        counted = countable(schema, self.plan)
-        if counted.names != self.asked:
-            raise SchemaError("The counts are not of the discrete variables of the study.")
-        return counted
-
-    def size(self, grid: FixedPointEncoding) -> int:
-        schema = self._schema(grid.schema)
-        size = counts_size(schema, self.plan)
-        if self.round is None:
-            return size
-        return sum(layout_of(schema, self.plan, self.round).lengths)
-
-    def encode(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
-        return encode_counts(source.counts(self.plan), grid.rows)
-
-    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Counts:
-        return decode_counts(total, self._schema(grid.schema), self.plan)
-
-    def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
-        most = grid.rows * grid.sites
-        require_plausible_counts(total, self._schema(grid.schema), self.plan, most)
-
-    def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
-        value = self.decode(numbers, grid)
-        lines = [f"  rows: {value.n}"]
-        for positions in value.tables:
-            names = [value.schema.names[i] for i in positions]
-            lines += [f"  {' × '.join(names)}:", show_array(value.table(names))]
-        return lines
-
-    def __str__(self) -> str:
-        return f"tables of {len(self.asked)} variables: {self.plan}"
-
-
-@final
-@dataclass(frozen=True)
 class AskFeatures(_MomentsRequest):
     """Request moments of basis functions of continuous variables.
 
@@ -244,14 +166,3 @@ def show_array(values: NDArray[Any]) -> str:
     """Return all numbers of an array as text."""
     with np.printoptions(threshold=2**31, linewidth=100):
         return str(values)
-
-
-def _covers(planned: CountPlan, asked: CountPlan) -> bool:
-    """Return whether a study plans at least these tables."""
-    if planned.is_everything or asked == planned:
-        return True
-    if asked.groups is not None:
-        return all(planned.covers(g) for g in asked.groups)
-    if asked.limit is not None and planned.limit is not None:
-        return asked.limit <= planned.limit
-    return False
