@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import Resolutions, Variables
-from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.counts import AskCounts
 from isthmus.joint.federation.requests.expectation import allows_holes
 from isthmus.joint.federation.requests.statistics import AskFeatures
-from isthmus.joint.request_catalogue import registered_request
 from isthmus.sources.base import countable
 from isthmus.statistics import CountPlan, Features, Kind, Schema, Variable
 from isthmus.statistics.blocks import planned_sets
@@ -110,7 +108,7 @@ def candidates_of(
     plans: list[tuple[Schema, CountPlan]] = []
     shown = ReleaseCandidates({}, values[:, :0], persons=persons)
     for study in studies:
-        if _releases_columns(study):
+        if study.requests - {AskCounts.name}:  # all others release sums and products of columns
             used |= set(study.schema.names)
         if study.features is not None and AskFeatures.name in study.requests:
             features |= dict(study.features.features)
@@ -140,11 +138,6 @@ def candidates_of(
 def has_patterns(studies: Iterable[Study], values: Floats) -> bool:
     """Return whether the patterns of missing values are released one by one."""
     return any(map(allows_holes, studies)) and bool(np.isnan(values).any())
-
-
-def _releases_columns(study: Study) -> bool:
-    classes: list[Any] = [registered_request(name) for name in study.requests]
-    return any(not issubclass(c, SumRequest) or c.releases_columns for c in classes)
 
 
 @final

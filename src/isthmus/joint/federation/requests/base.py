@@ -23,14 +23,10 @@ class SumRequest(Request, Generic[T]):
     ----------
     limbs
         Length of each number in limbs of 32 bits.
-    releases_columns
-        Whether the answer contains or depends on sums or products of columns. Otherwise it
-        consists of planned tables.
     """
 
     protocol: ClassVar[str] = NAME
     limbs: ClassVar[int]
-    releases_columns: ClassVar[bool] = True
 
     @abstractmethod
     def size(self, grid: FixedPointEncoding) -> int:

@@ -59,7 +59,6 @@ class AskCounts(StatisticRequest["list[Integers]"]):
     round: int | None = None
     name: ClassVar[str] = "counts"
     limbs: ClassVar[int] = 2
-    releases_columns: ClassVar[bool] = False
     caution: ClassVar[str] = (
         "Which tables are asked for may depend on the answers so far. Any table that the study "
         "plans may be asked for."
