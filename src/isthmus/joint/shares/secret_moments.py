@@ -97,11 +97,8 @@ def secret_gaussian_structure(
     columns: Columns,
     order: Sequence[str],
     max_parents: int,
-    penalty: float = 1.0,
 ) -> DAG:
     """Find the parents with the best Gaussian BIC in secret, and reveal only the network.
-
-    The penalty of BIC is multiplied by ``penalty``.
 
     Parameters
     ----------
@@ -121,20 +118,20 @@ def secret_gaussian_structure(
     places = [columns.names.index(name) for name in order]
     sets = parent_sets(places, max_parents)
     described = {str(i): s for i, s in sets.items()}
-    engine.agree("search", [columns.described(), list(order), max_parents, penalty, described])
+    engine.agree("search", [columns.described(), list(order), max_parents, described])
     wanted = {
         m for i, choices in sets.items() for s in choices for m in (s, tuple(sorted((*s, i))))
     }
     logs = _log_determinants(engine, columns, sorted(wanted))
     rows = [
-        [_gaussian_bic(engine.rank, columns.rows, logs, i, s, penalty) for s in choices]
+        [_gaussian_bic(engine.rank, columns.rows, logs, i, s) for s in choices]
         for i, choices in sets.items()
     ]
     return best_sets(engine, columns, order, sets, rows)
 
 
 def _gaussian_bic(
-    rank: int, rows: int, logs: dict[Members, int], child: int, parents: Members, penalty: float
+    rank: int, rows: int, logs: dict[Members, int], child: int, parents: Members
 ) -> int:
     """Return the share of ``-n/2 ln(residual variance) - penalty``, up to a constant per child.
 
@@ -144,7 +141,7 @@ def _gaussian_bic(
     # Each party halves its share, read as a signed number: the sum is halved, too.
     total = -rows * (signed(difference) >> 1)
     if rank == 0:
-        total -= encoded(0.5 * penalty * np.log(rows) * len(parents))
+        total -= encoded(0.5 * np.log(rows) * len(parents))
     return total % MODULUS
 
 
