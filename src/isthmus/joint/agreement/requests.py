@@ -87,7 +87,9 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _plain(own) for name, own in asdict(value).items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    return list(map(_plain, value)) if value and isinstance(value[0], tuple) else list(value)
 
 
 def _read(hint: Any, given: Any) -> Any:
@@ -99,5 +101,7 @@ def _read(hint: Any, given: Any) -> Any:
         made: Any = hint
         return made(**{name: _read(hints[name], own) for name, own in given.items()})
     if get_origin(hint) is tuple:
-        return tuple(_read(get_args(hint)[0], item) for item in given)
+        kind = get_args(hint)[0]
+        single = isinstance(kind, type)  # there may be many of them
+        return tuple(map(kind, given) if single else (_read(kind, item) for item in given))
     return (get_args(hint)[0] if isinstance(hint, UnionType) else hint)(given)
