@@ -7,6 +7,7 @@ computation only; connection and alignment are the real ones.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -28,6 +29,7 @@ def compute(
 ) -> dict[str, Any]:
     rank: int = channel.rank
     assert values.shape == (people, 2)  # the columns of nobody else
+    assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
     pause = float(os.environ.get("STAND_IN_PAUSE", "0"))
     kill_at = int(os.environ.get("STAND_IN_KILL", "-1"))
     stop_at = int(os.environ.get("STAND_IN_STOP", "-1"))

@@ -180,8 +180,12 @@ def aligned(link: Context, study: Study, given: Inputs) -> tuple[NDArray[np.intp
 
 def main(pipe: str, folder: str) -> None:
     """Run the engine for the parent at the other end of the pipe with this number."""
+    import resource  # not available on every system
+
     parent = Parent(Connection(int(pipe)))
     os.chdir(folder)  # SPU leaves log files where it runs
+    # If a message of the other party makes the engine crash, its columns do not go to disk.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         serve(parent)
     except AbortedError as error:
