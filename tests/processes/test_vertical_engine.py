@@ -196,7 +196,7 @@ def test_crashes_and_resumption(study: Callable[..., Companies]) -> None:
     expected, _ = reference.greedy(data, levels, order, 2, "k2")
     for name in ("bank", "shop"):
         assert edges_in(world.log(name)) == expected_edges(expected)
-        assert "resumed: 1 values are not computed again" in world.log(name)
+        assert "resumed: 1 values are not opened in another way" in world.log(name)
         events = [event for event, _ in world.ledger(name)]
         assert events.count("aligning") == events.count("aligned") == 1
         assert world.revealed(name) == spent(world, name)

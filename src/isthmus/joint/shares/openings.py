@@ -100,7 +100,8 @@ class NextRun:
     rows
         How many people both parties have, if both of them still know who they are; else zero.
     settled
-        Values of which both parties have shares of the same attempt. They are not computed again.
+        Values of which both parties have shares of the same attempt. These are exchanged again,
+        whatever is computed now.
     """
 
     number: int

@@ -218,7 +218,7 @@ class TwoPartyRun:
         )
         positions = self._controller.positions(run)
         if run.settled:
-            self._say(f"resumed: {len(run.settled)} values are not computed again")
+            self._say(f"resumed: {len(run.settled)} values are not opened in another way")
         if positions is None:
             self._controller.record_aligning(run)
             self._say("comparing identifiers")
