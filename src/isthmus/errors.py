@@ -81,7 +81,7 @@ class MissingExtraError(IsthmusError, ImportError):
 
 
 class FederationError(IsthmusError, RuntimeError):
-    """A joint computation failed. No data of any single party were revealed."""
+    """A joint computation failed. What left a party before that is in its ledger."""
 
 
 class RefusedError(FederationError):
@@ -89,7 +89,7 @@ class RefusedError(FederationError):
 
 
 class AbortedError(FederationError):
-    """Too few parties answered, or one violated the protocol. No result was computed.
+    """Too few parties answered, or one violated the protocol. This party has no result.
 
     Attributes
     ----------
