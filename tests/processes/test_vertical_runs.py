@@ -39,6 +39,7 @@ def test_a_run_a_second_one_and_the_budget(companies: Callable[..., Companies]) 
         assert world.status(name)["state"] == "done"
         assert "a → b\nb → c\nc → d" in world.log(name)
         assert "shop learned that (private set intersection, 200 numbers)" in world.log(name)
+        assert "how many people each of them brought (to both, 2 numbers)" in world.log(name)
         assert not [p for p in world.state(name).iterdir() if "hash" in p.name]
     assert world.both() == (ExitCode.REFUSED, ExitCode.REFUSED)
     assert "1 rounds were opened in this study; 1 are allowed" in world.log("bank")

@@ -64,6 +64,8 @@ def both(function: Callable[..., Any], people: list[list[str]], *more: Any) -> A
 
 PEOPLE = [[f"p{i}" for i in range(40)], [f"p{i}" for i in range(60, 15, -1)]]
 HIGH_BIT = point_of("x")[:-1] + bytes([point_of("x")[-1] | 128])
+LOW_ORDER_ADDED = pow(int.from_bytes(point_of("x"), "little"), -1, MODULUS).to_bytes(32, "little")
+"""The sum of a point and the one of order two, which has the same product."""
 COMMON = {f"p{i}" for i in range(16, 40)}
 
 
@@ -193,6 +195,7 @@ def test_one_party_learns_who_and_rows_are_aligned(receiver: int) -> None:
         [(2).to_bytes(8, "little"), bytes(32) + point_of("x")],  # a point of low order
         [(2).to_bytes(8, "little"), point_of("x") * 2],
         [(2).to_bytes(8, "little"), point_of("x") + HIGH_BIT],  # the same point, written otherwise
+        [(2).to_bytes(8, "little"), point_of("x") + LOW_ORDER_ADDED],
     ],
 )
 def test_messages_that_are_no_points(messages: list[bytes]) -> None:

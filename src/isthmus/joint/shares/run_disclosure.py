@@ -23,9 +23,10 @@ def releases(
     terms = two_parties(study.protocol)
     first, second = terms.parties
     names = f"{first.name} and {second.name}"
+    entries = [Release(names, "how many people each of them brought", "to both", 2)]
     if request.name == IntersectionSize.name:
-        return [Release(names, f"{request}; both learned it", FORM_OF_IDENTIFIERS, 1)]
-    entries = []
+        found = Release(names, f"{request}; both learned it", FORM_OF_IDENTIFIERS, 1)
+        return [*entries, found]
     for party, other in ((first, second), (second, first)):
         what, size = f"which of the people of {other.name} it has, too", rows
         if not terms.knows(other.name):
