@@ -425,3 +425,40 @@ def test_the_board_tells_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert lines == ["running", "a: answered", "round 3 of at most 40", "a: silent"]
     found = json.loads((tmp_path / "status.json").read_text())
     assert found["progress"] == "round 4 of at most 40"
+
+
+def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted(LEVELS)
+    home, study, data = folder / "east", folder / "study", folder / "east.csv"
+    assert run("site", "policy", home, study) == 0
+    wards = ["a", "b", "B"] * 40
+    data.write_text("\n".join(["ward,fever", *(f"{ward},yes" for ward in wards)]))
+    capsys.readouterr()
+    assert run("site", "freeze", home, study, "--data", data) == ExitCode.DONE
+    assert "dropped    40 rows that lack a value or have another level: 'ward' (40)" in (
+        capsys.readouterr().out
+    )
+    data.write_text("\n".join(["ward,fever", *(f"{ward},Yes" for ward in wards)]))
+    again = ["site", "freeze", home, study, "--other-persons", "--data", data]
+    assert run(*again) == ExitCode.REFUSED
+    assert "120 rows of the table lacked a value" in (said := capsys.readouterr().err)
+    assert "'fever' (120), 'ward' (40)" in said
+
+
+def test_freezing_asks_for_the_unit_of_a_variable_that_is_mostly_outside(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted()
+    home, study, data = folder / "east", folder / "study", folder / "east.csv"
+    assert run("site", "policy", home, study) == 0
+    rows = [f"{20 + i},{1000 * (100 + i)}" for i in range(60)]
+    data.write_text("\n".join(["age,pressure", *rows]))
+    capsys.readouterr()
+    assert run("site", "freeze", home, study, "--data", data) == ExitCode.DONE
+    said = capsys.readouterr().out
+    assert "clipped    60 rows with a value outside of the bounds: 'pressure' (60)" in said
+    assert "Most values of 'pressure' are outside: check the unit" in said
+    assert "blur       hides how 'pressure' varies" in said
+    assert "wider bounds" not in said

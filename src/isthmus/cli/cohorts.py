@@ -12,11 +12,15 @@ from isthmus.cli.keys import say
 from isthmus.cli.ledger import spent_before
 from isthmus.cli.output import give
 from isthmus.errors import FormatError
+from isthmus.graphs.names import listed
 from isthmus.plurals import counted
 from isthmus.sources.tables.read_table import read_table
 
 LARGE_BLUR = 0.01
 """Share of the variance of a variable that its blur adds, from which on it is mentioned."""
+
+HARDLY_VARIES = 0.9
+"""Share of the variance that a blur adds, from which on a column is nearly constant."""
 
 MANY_CLIPPED, FEW_CLIPPED = 0.001, 10
 """Wider bounds are suggested if more than this share of the rows, and more than this number, have a
@@ -90,9 +94,22 @@ def _frozen(name: str, cohort: Any) -> Iterator[str]:
         f"Froze the cohort {name!r}: {counted(len(frozen.values), 'row')} of "
         f"{counted(cohort.number_of_persons, 'person')}."
     )
-    yield f"  dropped    {counted(frozen.dropped, 'row')} that lack a value or have another level"
-    yield f"  clipped    {counted(frozen.clipped, 'row')} with a value outside of the bounds"
-    if frozen.clipped > max(MANY_CLIPPED * len(frozen.values), FEW_CLIPPED):
+    dropped = f": {frozen.why_dropped()}" if frozen.absent else ""
+    clipped = f": {frozen.why_clipped()}" if frozen.outside else ""
+    yield (
+        f"  dropped    {counted(frozen.dropped, 'row')} that lack a value or have another level"
+        f"{dropped}"
+    )
+    yield (
+        f"  clipped    {counted(frozen.clipped, 'row')} with a value outside of the bounds{clipped}"
+    )
+    most = [name for name, rows in frozen.outside.items() if 2 * rows > len(frozen.values)]
+    if most:
+        yield (
+            f"             Most values of {listed(most)} are outside: check the unit and the "
+            "column, retire this cohort and freeze a corrected table."
+        )
+    elif frozen.clipped > max(MANY_CLIPPED * len(frozen.values), FEW_CLIPPED):
         yield (
             "             These are so many that edges may be learned that are not there: ask the "
             "author of the study for wider bounds, or to take logarithms of skewed variables."
@@ -102,6 +119,9 @@ def _frozen(name: str, cohort: Any) -> Iterator[str]:
     if cohort.certificate is not None:
         yield "  checked    everything that the study allows keeps the rules of the policy"
     for variable, share in _blur(cohort):
+        if share > HARDLY_VARIES:
+            yield f"  blur       hides how {variable!r} varies: check the unit and the column"
+            continue
         yield (
             f"  blur       adds {share:.0%} to the variance of {variable!r}: a study with a finer "
             "resolution or narrower bounds would lose less"

@@ -153,13 +153,19 @@ class Cohort:
         try:
             return cohort.opened(study, policy)
         except RefusedError as error:
-            if not frozen.known:
-                raise
-            raise RefusedError(
-                f"{error} {counted(frozen.known, 'person')} of the table are in another cohort and "
-                "were left out. To use that cohort for this study, open it: isthmus site freeze "
-                "HOME STUDY, without --data."
-            ) from None
+            text = str(error)
+            if frozen.absent:
+                text += (
+                    f" {counted(frozen.dropped, 'row')} of the table lacked a value or had a level "
+                    f"that the study does not list, and were dropped: {frozen.why_dropped()}."
+                )
+            if frozen.known:
+                text += (
+                    f" {counted(frozen.known, 'person')} of the table are in another cohort and "
+                    "were left out. To use that cohort for this study, open it: isthmus site "
+                    "freeze HOME STUDY, without --data."
+                )
+            raise RefusedError(text) from None
 
     @classmethod
     def simulated(cls, data: object, study: Study) -> Cohort:

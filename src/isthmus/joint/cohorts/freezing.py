@@ -48,6 +48,9 @@ class FrozenRows(NamedTuple):
         Number of rows with a value outside of the bounds.
     known
         Number of persons who were left out because they are in another cohort.
+    absent, outside
+        Number of rows that were dropped because of each variable, and that were clipped in it;
+        only variables with such rows are listed.
     """
 
     values: Floats
@@ -55,6 +58,22 @@ class FrozenRows(NamedTuple):
     dropped: int
     clipped: int
     known: int
+    absent: Mapping[str, int]
+    outside: Mapping[str, int]
+
+    def why_dropped(self) -> str:
+        """Return which variables rows were dropped because of, with numbers of rows."""
+        return _counts(self.absent)
+
+    def why_clipped(self) -> str:
+        """Return in which variables rows were clipped, with numbers of rows."""
+        return _counts(self.outside)
+
+
+def _counts(rows: Mapping[str, int]) -> str:
+    names = sorted(rows, key=lambda name: -rows[name])
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(f"{name!r} ({rows[name]:,})" for name in names[:5]) + more
 
 
 def read_rows(
@@ -167,11 +186,12 @@ def freeze_rows(
         keep &= ~again
     values = np.array(values[keep], dtype=np.float64)
     persons = None if persons is None else persons[keep]
-    outside = _none(len(values))
+    outside, beyond = _none(len(values)), {}
     for i in continuous:
         name, column = schema.names[i], values[:, i]
         low, high = bounds[name]
-        outside |= (column < low) | (column > high)
+        beyond[name] = (column < low) | (column > high)
+        outside |= beyond[name]
         values[:, i] = (
             blurred(column, low, high, resolutions[name])
             if name in resolutions
@@ -181,7 +201,17 @@ def freeze_rows(
     values = values[order]
     values.flags.writeable = False
     owners = None if persons is None else persons[order]
-    return FrozenRows(values, owners, dropped, int(outside.sum()), left_out)
+    lacking = dict(zip(schema.names, absent.sum(axis=0).tolist(), strict=True))
+    clipped = {name: int(rows.sum()) for name, rows in beyond.items()}
+    return FrozenRows(
+        values,
+        owners,
+        dropped,
+        int(outside.sum()),
+        left_out,
+        {name: rows for name, rows in lacking.items() if rows},
+        {name: rows for name, rows in clipped.items() if rows},
+    )
 
 
 def blurred(values: Floats, low: float, high: float, resolution: float) -> Floats:
