@@ -171,8 +171,11 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(MismatchError, match=r"several regimes here. Call sample"):
         ist.bootstrap(numbers, replicates=2)
     solution = ist.learn(numbers)
-    with pytest.raises(MismatchError, match=r"several regimes. Compare.*do="):
+    with pytest.raises(MismatchError, match=r"regimes without targets: isthmus.effect.*do="):
         solution.effect("a", "b")
+    levels = ist.Interventions([codes(50, 1), codes(50, 2)], [[], ["b"]])
+    with pytest.raises(MismatchError, match="regimes without targets"):
+        ist.learn(levels).effect("a", "b")
     with pytest.raises(MismatchError, match="statistics of several regimes"):
         solution.standardised_refit()
     with pytest.raises(MismatchError, match=r"solution.fit\(\) without data"):

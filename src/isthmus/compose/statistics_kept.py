@@ -43,6 +43,7 @@ from isthmus.statistics import (
     StandardisedColumns,
     Summary,
 )
+from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.standardised import ColumnScales
 
 _NONLINEAR = (
@@ -210,6 +211,14 @@ class LearnedStatistics:
             raise MismatchError(
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
                 f"model. {_NONLINEAR}"
+            )
+        if isinstance(self.statistics, Regimes):
+            raise MismatchError(
+                "`effect` is computed from rows in which nothing was set from outside, and this "
+                "graph was learned from several regimes. Give the rows of the regimes without "
+                "targets: isthmus.effect(table, solution, cause, effect). Or compare "
+                "solution.fit().query(effect, do={cause: value}) for two values, which uses all "
+                "rows."
             )
         if not schema.of_kind(Kind.DISCRETE) and self.statistics.as_moments() is None:
             raise MismatchError(
