@@ -27,7 +27,7 @@ from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
 from isthmus.joint.federation.round_scheduler import RoundScheduler
-from isthmus.joint.noise.cost import NoiseCost
+from isthmus.joint.noise.cost import cost_of_noise, warn_of_noise
 from isthmus.joint.noise.counts import noisy_counts
 from isthmus.joint.noise.moments import noisy_moments
 from isthmus.joint.noise.release import AskNoisy, NoisyEstimate, NoisyRelease
@@ -135,7 +135,7 @@ class Federation(Source):
         self._features: dict[Expansion, FederatedFeatures] = {}
         self._tables: TablesOnDemand | None = None
         self._releases: list[Release] = []
-        self._costs: dict[str, NoiseCost] = {}
+        self._costs: dict[str, str] = {}
         self._reading: Reading | None = None  # of simulated sites; a study states its variables
 
     @classmethod
@@ -393,8 +393,8 @@ class Federation(Source):
             return to_ints(total), active
 
         estimated = estimate(self._study, ask)
-        self._costs[name] = NoiseCost.of(name, releases, estimated, min(sites))
-        self._costs[name].warn()
+        self._costs[name] = cost_of_noise(name, releases, estimated, min(sites))
+        warn_of_noise(name, estimated)
         return estimated.statistic
 
     def objective(self, accepts: Sequence[Capability[Any]] | None) -> Consensus | None:
@@ -416,7 +416,7 @@ class Federation(Source):
 
     def notes(self) -> tuple[str, ...]:
         """Return what the noise of differential privacy cost, for each statistic."""
-        return tuple(str(cost) for cost in self._costs.values())
+        return tuple(self._costs.values())
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send the result to every site whose numbers are in it, signed by the coordinator.
