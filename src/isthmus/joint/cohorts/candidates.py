@@ -54,7 +54,8 @@ class ReleaseCandidates:
         Number of released functions of a variable that is not released by level: one for the
         variable itself, and one per basis function.
     tables
-        The tables that may be released, as numbers of persons; computed when they are looked at.
+        The tables that may be released, as numbers of persons; computed as they are looked at,
+        once.
     number_of_tables
         How many of them there are.
     windows
@@ -106,7 +107,6 @@ def candidates_of(
     schema, used, tabulated = variables.schema, set[str](), set[str]()
     features: dict[str, Features] = {}
     plans: list[tuple[Schema, CountPlan]] = []
-    shown = ReleaseCandidates({}, values[:, :0], persons=persons)
     for study in studies:
         if study.requests - {AskCounts.name}:  # all others release sums and products of columns
             used |= set(study.schema.names)
@@ -127,7 +127,7 @@ def candidates_of(
         columns,
         frozenset(v.name for v in released if v.kind is Kind.DISCRETE),
         1 + size,
-        PlannedTables(plans, schema, values, shown),
+        planned_tables(plans, schema, values, persons),
         sum(plan.size(counted.names) for counted, plan in plans),
         windows,
         persons=persons,
@@ -181,43 +181,30 @@ def _tabulated(counted: Schema, plan: CountPlan) -> set[str]:
     return set(counted.names) if plan.groups is None else set().union(*plan.groups)
 
 
-@final
-class PlannedTables:
-    """The planned tables as numbers of persons, computed one after the other.
+def planned_tables(
+    plans: Sequence[tuple[Schema, CountPlan]],
+    schema: Schema,
+    values: Floats,
+    persons: Integers | None,
+) -> Iterator[Integers]:
+    """Yield the planned tables of each study as numbers of persons, one after the other.
 
     Parameters
     ----------
     plans
         The discrete variables and the plan of each study.
-    schema, values
-        The variables and rows of a cohort.
-    shown
-        Counts persons.
+    schema, values, persons
+        The variables, rows and persons of a cohort.
     """
-
-    def __init__(
-        self,
-        plans: Sequence[tuple[Schema, CountPlan]],
-        schema: Schema,
-        values: Floats,
-        shown: ReleaseCandidates,
-    ) -> None:
-        self._plans = plans
-        self._schema = schema
-        self._values = values
-        self._shown = shown
-
-    def __iter__(self) -> Iterator[Integers]:
-        seen: set[tuple[int, ...]] = set()
-        for counted, plan in self._plans:
-            for positions in planned_sets(counted, plan):
-                places = [self._schema.index(counted.names[i]) for i in positions]
-                if tuple(sorted(places)) in seen:
-                    continue
-                seen.add(tuple(sorted(places)))
-                cell = np.zeros(len(self._values), dtype=np.int64)
-                for i, place in zip(positions, places, strict=True):
-                    own = self._values[:, place].astype(np.int64)
-                    cell = cell * int(counted.cardinalities[i]) + own
-                codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
-                yield self._shown.tally(codes, int(codes.max(initial=-1)) + 1)
+    shown, seen = ReleaseCandidates({}, values[:, :0], persons=persons), set[tuple[int, ...]]()
+    for counted, plan in plans:
+        for positions in planned_sets(counted, plan):
+            places = [schema.index(counted.names[i]) for i in positions]
+            if tuple(sorted(places)) in seen:
+                continue
+            seen.add(tuple(sorted(places)))
+            cell = np.zeros(len(values), dtype=np.int64)
+            for i, place in zip(positions, places, strict=True):
+                cell = cell * int(counted.cardinalities[i]) + values[:, place].astype(np.int64)
+            codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
+            yield shown.tally(codes, int(codes.max(initial=-1)) + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from typing import Any
 
@@ -31,7 +31,7 @@ def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:
 
     Values that were blurred count as one value if they can be the same.
     """
-    fewest = [_smallest(*candidates.tables)]
+    fewest = [_smallest(candidates.tables)]
     few: list[tuple[Integers, int]] = []
     groups: list[NDArray[np.bool_]] = []
     codings: list[tuple[Integers, NDArray[np.bool_]]] = []
@@ -44,7 +44,7 @@ def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:
         )
         persons = candidates.tally(codes.astype(np.int64), levels)
         if is_few:
-            fewest.append(_smallest(persons))
+            fewest.append(_smallest([persons]))
             few.append((codes, levels))
             groups += [codes == k for k in range(levels)]
         if name in candidates.by_level:
@@ -96,7 +96,7 @@ def _distinct(values: Floats, resolution: float) -> tuple[Integers, int, NDArray
     return groups[codes.reshape(-1)].astype(np.min_scalar_type(levels)), levels, narrow
 
 
-def _smallest(*tables: Integers) -> int | None:
+def _smallest(tables: Iterable[Integers]) -> int | None:
     return min((int(t[t > 0].min()) for t in tables if (t > 0).any()), default=None)
 
 
@@ -105,10 +105,10 @@ def _smallest_pair(candidates: ReleaseCandidates, few: list[tuple[Integers, int]
     if len(few) < 2:
         return None
     if candidates.persons is None:
-        return _smallest(_pairs_of_rows(few))
+        return _smallest([_pairs_of_rows(few)])
     wide = [(codes.astype(np.int64), levels) for codes, levels in few]
     tables = (candidates.tally(a * k + b, j * k) for (a, j), (b, k) in combinations(wide, 2))
-    return _smallest(*tables)
+    return _smallest(tables)
 
 
 def _pairs_of_rows(few: list[tuple[Integers, int]]) -> Integers:
