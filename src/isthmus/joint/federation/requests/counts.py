@@ -22,7 +22,7 @@ from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.noise.interactions import MOST_VARIABLES, PAIRS, TABLES, layout_of
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64, to_int64
 from isthmus.sources.base import Source, countable
-from isthmus.statistics import CountPlan, Schema
+from isthmus.statistics import CodedRows, CountPlan, Schema
 from isthmus.statistics.blocks import DENSE, planned_sets
 from isthmus.statistics.on_demand import Core, indicator_products, product_shape
 from isthmus.types import Integers
@@ -114,9 +114,12 @@ class AskCounts(StatisticRequest["list[Integers]"]):
             parts = indicator_products(rows, sizes, [(), *cores])
         else:
             counts = source.counts(self.plan)
-            sets = planned_sets(counts.schema, counts.plan)
-            named = ([counts.schema.names[i] for i in own] for own in sets)
-            parts = [np.array([counts.n]), *(counts.table(names) for names in named)]
+            parts = [np.array([counts.n])]
+            for own in planned_sets(counts.schema, counts.plan):
+                block = counts.tables[own]
+                if isinstance(block, CodedRows):
+                    block = counts.table([counts.schema.names[i] for i in own])
+                parts.append(block)
         grid.require_rows(int(parts[0][-1]))
         return from_int64(np.concatenate([part.reshape(-1) for part in parts]))
 
