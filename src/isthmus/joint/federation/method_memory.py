@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from typing import Any, final
 
 from isthmus.errors import IsthmusError, LedgerError
@@ -17,22 +16,6 @@ from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.secure_sum.transcript import PublicRound, round_of, sum_of
 from isthmus.sources.base import Source
-
-
-@final
-@dataclass
-class _Progress:
-    """How far a method is.
-
-    `answered` is the last round in which masked numbers left, and `followed` the round whose sum
-    the request of that round followed from. A round that failed is asked again, with the same
-    transcript, so that both are needed.
-    """
-
-    state: MethodState
-    answered: PublicRound | None = None
-    followed: PublicRound | None = None
-    follows: PublicRound | None = None
 
 
 @final
@@ -50,21 +33,20 @@ class MethodMemory:
         self._grid = grid
         self._verifier = verifier
         self._journal = MemoryJournal() if journal is None else journal
-        self._methods: dict[str, _Progress] = {}
+        self._methods: dict[str, MethodState] = {}
         for record in self._journal.records():
-            progress = self._progress(record["method"])
-            sums, limbs = progress.state.sums, record["limbs"]
-            del sums[max(record["step"] - 1, 0) :]
-            sums += [from_bytes(base64.b64decode(text), limbs) for text in record["sum"]]
+            state, limbs = self._state(record["method"]), record["limbs"]
+            del state.sums[max(record["step"] - 1, 0) :]
+            state.sums += [from_bytes(base64.b64decode(text), limbs) for text in record["sum"]]
             rounds = [None if r is None else PublicRound.from_dict(r) for r in record["rounds"]]
-            progress.answered, progress.followed = rounds
+            state.answered, state.followed = rounds
 
-    def _progress(self, method: str) -> _Progress:
-        return self._methods.setdefault(method, _Progress(MethodState(self._grid)))
+    def _state(self, method: str) -> MethodState:
+        return self._methods.setdefault(method, MethodState(self._grid))
 
     def contribution(self, request: StepRequest[Any], source: Source) -> LimbArray:
         """Compute the contribution of the site to a step."""
-        return self._progress(request.name).state.answer(request, source)
+        return self._state(request.name).answer(request, source)
 
     def follow(self, request: SumRequest[Any], transcript: bytes) -> None:
         """Compute the sum that a request follows from, and take it into the state.
@@ -81,34 +63,34 @@ class MethodMemory:
                 raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
             return
         assert isinstance(request, StepRequest)
-        progress = self._progress(request.name)
+        state = self._state(request.name)
         asked = RoundRequest(0, before.to_bytes(), before.size(self._grid), before.limbs)
         try:
             number = round_of(transcript)
-            rounds = [r for r in (progress.answered, progress.followed) if r is not None]
+            rounds = [r for r in (state.answered, state.followed) if r is not None]
             public = next((r for r in rounds if r.number == number), None)
             if public is None or not public.is_about(asked, self._terms):
                 raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
             total = sum_of(transcript, public, self._terms, self._verifier)
-            progress.state.take(request, total)
+            state.take(request, total)
         except (BrokenEnvelopeError, IsthmusError):
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
-        progress.follows = public
+        state.follows = public
 
     def answered(self, request: SumRequest[Any], public: PublicRound) -> None:
         """Keep the sums on disk, and the round in which the site is about to answer."""
         if not isinstance(request, StepRequest):
             return
-        progress = self._progress(request.name)
-        progress.answered = public
-        progress.followed = progress.follows if request.step else None
-        rounds = (progress.answered, progress.followed)
+        state = self._state(request.name)
+        state.answered = public
+        state.followed = state.follows if request.step else None
+        rounds = (state.answered, state.followed)
         record = {
             "method": request.name,
             "step": request.step,
             "limbs": request.limbs,
             # Earlier sums are in earlier records.
-            "sum": [base64.b64encode(to_bytes(s)).decode() for s in progress.state.sums[-1:]],
+            "sum": [base64.b64encode(to_bytes(s)).decode() for s in state.sums[-1:]],
             "rounds": [None if r is None else r.to_dict() for r in rounds],
         }
         try:

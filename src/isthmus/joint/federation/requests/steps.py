@@ -19,6 +19,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray
+from isthmus.joint.secure_sum.transcript import PublicRound
 from isthmus.sources.base import Source
 
 T = TypeVar("T")
@@ -96,11 +97,23 @@ class MethodState:
         The units of the study.
     sums
         The sums that an earlier state had.
+
+    Attributes
+    ----------
+    answered, followed
+        The last round in which masked numbers left, and the round whose sum the request of that
+        round followed from. A round that failed is asked again, with the same transcript, so that
+        both are needed.
+    follows
+        The round whose sum the request follows from that is answered next.
     """
 
     def __init__(self, grid: FixedPointEncoding, sums: Iterable[LimbArray] = ()) -> None:
         self._grid = grid
         self.sums = list(sums)
+        self.answered: PublicRound | None = None
+        self.followed: PublicRound | None = None
+        self.follows: PublicRound | None = None
         self._site: SiteSteps | None = None
         self._taken = 0
 
