@@ -84,13 +84,27 @@ def test_the_other_arguments_are_code_too() -> None:
     [
         ("learn", {"search": ist.Notears()}),
         ("learn", {"score": ist.BGe()}),
+        ("learn", {"data": "regimes"}),
+        ("learn", {"data": "regimes", "knowledge": ist.Knowledge(expected_parents=0.2)}),
+        ("learn", {"data": "levels", "missing": ist.AvailableCases()}),
         ("sample", {"draws": 20, "chains": 1}),
+        ("sample", {"draws": 20, "transform": ist.NormalScores()}),
+        ("sample", {"draws": 20, "knowledge": ist.Knowledge(expected_parents=0.2)}),
     ],
 )
 def test_the_call_runs_again(function: str, options: dict[str, Any]) -> None:
     rng = np.random.default_rng(0)
-    a = rng.normal(size=200)
-    data = {"a": a, "b": a + rng.normal(size=200)}
+    a = np.exp(rng.normal(size=200))
+    numbers = {"a": a, "b": a + rng.normal(size=200)}
+    holes = np.where(a > 1, "x", "y").astype(object)
+    holes[:20] = None
+    known: dict[str, Any] = {
+        "numbers": numbers,
+        "regimes": ist.Interventions([numbers, numbers], [[], ["b"]]),
+        "levels": {"a": holes, "b": np.where(numbers["b"] > 1, "u", "v")},
+    }
+    data = known[options.get("data", "numbers")]
+    options = {name: value for name, value in options.items() if name != "data"}
     pasted: dict[str, Any] = {"data": data}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -99,3 +113,7 @@ def test_the_call_runs_again(function: str, options: dict[str, Any]) -> None:
     again = pasted["result"]
     assert again.choice.split("(")[0] == result.choice.split("(")[0]
     assert again.provenance.code == result.provenance.code
+    if function == "learn":
+        assert (again.dag, again.score) == (result.dag, result.score)
+    else:
+        assert np.array_equal(again.ensemble.log_scores, result.ensemble.log_scores)

@@ -216,7 +216,7 @@ def learn(
     provenance = Provenance.of_call(
         "learn",
         seed,
-        score=problem.score,
+        score=problem.plain_score,
         search=search,
         knowledge=knowledge,
         kinds=kinds,

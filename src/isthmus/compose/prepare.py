@@ -79,7 +79,9 @@ class Problem:
     reading
         How each column was read, and why.
     score, score_reason
-        The score, and why it was chosen.
+        The score, adapted to the data and with the prior of the knowledge, and why it was chosen.
+    plain_score
+        The score as it was given or chosen.
     statistics
         Statistics of the source.
     objective
@@ -95,6 +97,7 @@ class Problem:
     reading: Reading
     score: AnyScore
     score_reason: str
+    plain_score: AnyScore
     statistics: Summary
     objective: Objective
     knowledge: Knowledge
@@ -206,7 +209,7 @@ def prepare(
     variables = schema if dag is None else schema.subset(dag.nodes)
     fixed = data if isinstance(data, (Source, Statistic)) else None
     _require_kind(chosen, variables, accepts, fixed)
-    chosen = _with_prior(source.adapt(chosen), known, source)
+    plain, chosen = chosen, _with_prior(source.adapt(chosen), known, source)
     requests = requests and not known.has_prior
     timed, in_memory = source.timed, source.in_memory
     source = _with_features(source, chosen)
@@ -227,7 +230,9 @@ def prepare(
     require_capability(chosen, objective.capabilities, accepts, search)
     nodes = set(objective.nodes)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in nodes})
-    return Problem(source, schema, reading, chosen, reason, statistics, objective, known, waited)
+    return Problem(
+        source, schema, reading, chosen, reason, plain, statistics, objective, known, waited
+    )
 
 
 def _open(

@@ -182,13 +182,14 @@ def sample(
         provenance=Provenance.of_call(
             "sample",
             seed,
-            score=problem.score,
+            score=problem.plain_score,
             sampler=sampler,
             draws=draws,
             chains=chains,
             knowledge=knowledge,
             kinds=kinds,
             missing=missing,
+            transform=transform,
         ),
     )
     return with_notes(posterior)
