@@ -156,7 +156,7 @@ class NoisyAnswers:
 
         Each round of a study is answered once. The same question gets the same answer again.
         """
-        taken = self._writer.noisy_questions()
+        taken = self._writer.here.answers
         return any(q.startswith(f"{_place(request)}:") and q != _name(request) for q in taken)
 
     def price(self, request: SumRequest[Any]) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, final
@@ -161,10 +161,6 @@ class LedgerWriter:
         except LedgerError:
             raise DeniedError(Denial.LEDGER) from None
 
-    def noisy_questions(self) -> Iterable[str]:
-        """Return the questions of this study that were answered with noise."""
-        return self.here.answers
-
     def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.
 
@@ -252,10 +248,6 @@ class LedgerWriter:
         if any(signed.values()):
             details["head_signatures"] = signed
         self._append(event, number, details)
-
-    def head(self) -> bytes:
-        """Return the hash of the last entry, for the witnesses."""
-        return bytes.fromhex(self._ledger.head())
 
     def signed_head(self) -> bytes:
         """Return the hash of the last entry, and the signature of the site; empty if none."""

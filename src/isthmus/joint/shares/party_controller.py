@@ -273,7 +273,7 @@ class PartyController:
 
     def head(self) -> str:
         """Return the hash of the ledger's last entry, signed, for the other party to remember."""
-        head = self._writer.head().hex()
+        head = self._ledger.head()
         return head if head == START else head + self._identity.sign(signed_bytes(head)).hex()
 
     def witness(self, head: object) -> None:
