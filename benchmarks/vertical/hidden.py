@@ -101,10 +101,10 @@ def party(rank: int, ports: tuple[int, int], size: int, m: int, results: Any) ->
     columns.owners = lambda members: {0, 1} if members else set()  # type: ignore[method-assign]
     engine = SecretSharingRuntime(link)
     wall, cpu = time.perf_counter(), time.process_time()
-    result = private_k2(engine, columns, names, PARENTS, CountScore())
+    _, steps = private_k2(engine, columns, names, PARENTS, CountScore())
     found |= {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - wall}
     found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    results.put((rank, common, len(positions), list(result.steps), found))
+    results.put((rank, common, len(positions), steps, found))
     engine.close()
 
 

@@ -46,9 +46,9 @@ def compute(engine: SecretSharingRuntime, columns: Columns, job: dict[str, Any])
     if job["task"] == "structure only":
         dag = structure_only(engine, columns, job["order"], job["parents"], score)
         return {"edges": sorted(map(list, dag.edges))}
-    found = private_k2(engine, columns, job["order"], job["parents"], score)
-    edges = sorted(map(list, found.dag.edges))
-    return {"edges": edges, "steps": [list(step) for step in found.steps]}
+    dag, steps = private_k2(engine, columns, job["order"], job["parents"], score)
+    edges = sorted(map(list, dag.edges))
+    return {"edges": edges, "steps": [list(step) for step in steps]}
 
 
 def count_work(engine: SecretSharingRuntime) -> list[Work]:

@@ -51,8 +51,8 @@ def main(rank: int, own: str, other: str, described: str, leak: str) -> None:
         columns = Columns(shapes, values, rank, len(codes))
         if leak:
             leak_to_first(engine, columns, leak)
-        found = private_k2(engine, columns, columns.names, 1, CountScore())
-        sys.stdout.write(json.dumps(sorted(map(list, found.dag.edges))) + "\n")
+        dag, _ = private_k2(engine, columns, columns.names, 1, CountScore())
+        sys.stdout.write(json.dumps(sorted(map(list, dag.edges))) + "\n")
         sys.stdout.flush()
 
 

@@ -99,10 +99,10 @@ def k2(
 ) -> Any:
     engine.transcript.clear()
     columns = _columns(engine, owners, levels, rows, own)
-    result = private_k2(engine, columns, order, limit, CountScore(score))
+    dag, steps = private_k2(engine, columns, order, limit, CountScore(score))
     return (
-        result.dag.edges,
-        result.steps,
+        dag.edges,
+        tuple(steps),
         [(o.what, o.to, np.asarray(o.value)) for o in engine.transcript],
     )
 

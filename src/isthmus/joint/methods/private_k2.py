@@ -9,9 +9,8 @@ in secret, and one comparison per variable opens the winner: the network alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
@@ -23,28 +22,13 @@ if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
 
 
-@final
-@dataclass(frozen=True)
-class K2Result:
-    """Result of private K2: the values that it reveals.
-
-    Attributes
-    ----------
-    steps
-        Pairs of a variable and the parent that was added to it, or None where it was finished.
-    """
-
-    dag: DAG
-    steps: tuple[tuple[str, str | None], ...]
-
-
 def private_k2(
     engine: SecretSharingRuntime,
     columns: Columns,
     order: Sequence[str],
     max_parents: int,
     score: CountScore,
-) -> K2Result:
+) -> tuple[DAG, list[tuple[str, str | None]]]:
     """Search greedily for the parents of each variable among those before it.
 
     Revealed is which parent is added when, and nothing else.
@@ -55,6 +39,12 @@ def private_k2(
         The variables, all discrete.
     order
         Names of all variables; parents come before children.
+
+    Returns
+    -------
+    dag, steps
+        The network, and pairs of a variable and the parent that was added to it, or None where it
+        was finished.
     """
     places = checked_order(columns, order, max_parents)
     terms = [columns.described(), list(order), max_parents, score.name, score.ess]
@@ -88,7 +78,7 @@ def private_k2(
                     going.append(i)
         active = going
     edges = [(columns.names[p], columns.names[i]) for i in places for p in parents[i]]
-    return K2Result(DAG(order, edges), tuple(steps))
+    return DAG(order, edges), steps
 
 
 def checked_order(columns: Columns, order: Sequence[str], max_parents: int) -> list[int]:

@@ -96,9 +96,8 @@ class PrivateK2Request(TwoPartyRequest):
 
         terms = two_parties(study.protocol)
         score = CountScore(terms.score.lower(), terms.ess)
-        found = private_k2(engine, columns, terms.order, terms.max_parents, score)
-        steps = {"steps": [list(step) for step in found.steps]}
-        return _network(engine, columns, study, found.dag) | steps
+        dag, steps = private_k2(engine, columns, terms.order, terms.max_parents, score)
+        return _network(engine, columns, study, dag) | {"steps": [list(step) for step in steps]}
 
     def __str__(self) -> str:
         return (
