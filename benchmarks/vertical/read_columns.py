@@ -38,8 +38,14 @@ NOISE = 8
 Change = Callable[[str, bytes], bytes]
 
 
-def engine(rank: int, ports: list[int], widths: list[int], rows: int) -> None:
-    """Run private K2 on random columns of two levels, unchanged."""
+def engine(
+    rank: int, ports: list[int], widths: list[int], rows: int, cover: int | None = None
+) -> None:
+    """Run private K2 on random columns of two levels, unchanged but for the cover."""
+    from isthmus.joint.shares import secret_tables
+
+    if cover is not None:
+        secret_tables.COVER = cover
     from isthmus.joint.methods.private_k2 import private_k2
     from isthmus.joint.shares.columns import Columns, SharedColumn
     from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
@@ -163,9 +169,19 @@ def packed(like: bytes, body: bytes) -> bytes:
     return HEADER.pack(magic, size, major, minor, 0, reserved, HEADER.size + len(body)) + body
 
 
-def ciphertext(like: bytes, second: int) -> bytes:
-    """Return a pair of constant polynomials in the form of a ciphertext or a public key."""
-    halves = [np.ones(2 * DEGREE), np.full(DEGREE, second % FIRST), np.full(DEGREE, 0)]
+def points() -> list[int]:
+    """Return the numbers at which the engine keeps the values of a polynomial, in its order."""
+    other = next(g for g in range(2, 100) if pow(g, (FIRST - 1) // 2, FIRST) != 1)
+    root = pow(other, (FIRST - 1) // (2 * DEGREE), FIRST)
+    least = min(pow(root, k, FIRST) for k in range(1, 2 * DEGREE, 2))
+    reverse = [int(format(i, "012b")[::-1], 2) for i in range(DEGREE)]
+    return [pow(least, 2 * k + 1, FIRST) for k in reverse]
+
+
+def ciphertext(like: bytes, second: int, power: int = 0) -> bytes:
+    """Return the form of a ciphertext or a public key, whose second half is a monomial."""
+    values = [second * pow(point, power, FIRST) % FIRST for point in points()]
+    halves = [np.ones(2 * DEGREE), np.array(values, dtype=object), np.zeros(DEGREE)]
     words = np.concatenate([half.astype("<u8") for half in halves])
     array = packed(like, struct.pack("<Q", words.size) + words.tobytes())
     return packed(like, content(like)[:FACTS] + array)
@@ -185,13 +201,17 @@ def blocks(sizes: tuple[int, int, int]) -> tuple[int, int, int]:
 
 
 def main(rows: int = 20_000, own: int = 3, others: int = 5) -> None:
+    from isthmus.joint.shares.secret_tables import COVER
     from isthmus.joint.transport.child_process import free_port
 
-    sizes = own, rows, others
+    sizes = own, rows + 2 * COVER, others
     block = blocks(sizes)
     a, b, c = (math.ceil(n / k) for n, k in zip(sizes, block, strict=True))
-    if a > 1 or b > 58 - NOISE:
-        raise SystemExit("The first party needs fewer columns than the other, and fewer rows.")
+    # Blocks of people get different powers of two; the last one also has random numbers, and is put
+    # behind the others; the rest is multiplied by zero.
+    whole = rows // block[1]
+    if a > 1 or own < 2 or whole > 58 - NOISE or block[2] > 1:
+        raise SystemExit("The first party needs 2 columns, fewer than the other, and fewer rows.")
     answers: dict[int, bytes] = {}
 
     def numbered(key: str, value: bytes) -> int | None:
@@ -206,7 +226,10 @@ def main(rows: int = 20_000, own: int = 3, others: int = 5) -> None:
             return ciphertext(value, 0)
         if number is None or number >= 3 + b:
             return value
-        return ciphertext(value, SECOND << (NOISE + number - 3))
+        k = number - 3
+        if k < whole:
+            return ciphertext(value, SECOND << (NOISE + k))
+        return ciphertext(value, SECOND << NOISE if k == whole else 0, block[1])
 
     def received(key: str, value: bytes) -> bytes:
         number = numbered(key, value)
@@ -229,10 +252,9 @@ def main(rows: int = 20_000, own: int = 3, others: int = 5) -> None:
         words = np.frombuffer(content(answer)[FACTS + HEADER.size + 8 :], "<u8")[DEGREE:]
         numbers = [(int(x) - FIRST if x > FIRST // 2 else int(x)) for x in words]
         bits = [(x + (1 << NOISE - 1)) >> NOISE for x in numbers]
-        for k, i, column in product(range(b), range(block[1]), range(block[2])):
-            row, place = k * block[1] + i, j * block[2] + column
-            if row < rows and place < others:
-                read[row, place] = bits[column * block[1] + i] >> k & 1
+        for k, i in product(range(whole + 1), range(block[1])):
+            if k * block[1] + i < rows:
+                read[k * block[1] + i, j] = bits[i] >> k & 1 if k < whole else bits[block[1] + i]
     # A table has no column for the last level of a variable.
     right = int((read == 1 - columns_of(1, [own, others], rows)).sum())
     print(f"{right} of {read.size} values of the other party read; both engines ended: {codes}")
@@ -241,6 +263,6 @@ def main(rows: int = 20_000, own: int = 3, others: int = 5) -> None:
 if __name__ == "__main__":
     numbers = [int(text) for text in sys.argv[1:]]
     if len(numbers) > 3:
-        engine(numbers[3], numbers[4:], numbers[1:3], numbers[0])
+        engine(numbers[3], numbers[4:6], numbers[1:3], numbers[0], *numbers[6:])
     else:
         main(*numbers)

@@ -18,7 +18,7 @@ from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.protocol import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_functions import Intervals, coefficients, evaluate
-from isthmus.joint.shares.secret_tables import ELEMENTS, Members, product
+from isthmus.joint.shares.secret_tables import ELEMENTS, Members, covered, product
 from isthmus.joint.shares.shares import (
     FRACTION,
     MODULUS,
@@ -282,11 +282,9 @@ def _cross(engine: SecretSharingRuntime, columns: Columns, own: Scaled, bits: in
     total: Words | None = None
     for start in range(0, columns.rows, block):
         stop = min(start + block, columns.rows)
-        matrices = [np.zeros((stop - start, w), dtype=np.int64) for w in widths]
-        matrices[engine.rank] = own.whole[start:stop]
-        left = Private(0, np.ascontiguousarray(matrices[0].T))
-        right = Private(1, np.ascontiguousarray(matrices[1]))
-        (part,) = engine.run(product, left, right, bits=bits)
+        first, second = covered(own.whole[start:stop], engine.rank, widths)
+        left = Private(0, np.ascontiguousarray(first.T))
+        (part,) = engine.run(product, left, Private(1, second), bits=bits)
         total = part.words if total is None else _added(total, part.words, bits)
     assert total is not None
     return total

@@ -10,7 +10,8 @@ tables that it belongs to, and a table of three variables with two levels needs 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -29,6 +30,37 @@ Members: TypeAlias = tuple[int, ...]
 ELEMENTS = 1 << 20
 """Maximum number of elements of a matrix in one product: of about 220 bytes in the engine, see
 benchmarks/results/vertical.md."""
+
+
+COVER = 2560
+"""Rows of random numbers of each party in a product: so many unknowns must be found to read its
+columns from answers of the engine, by learning with errors with a modulus of 59 bits."""
+
+
+def covered(own: NDArray[Any], rank: int, widths: Sequence[int]) -> list[NDArray[Any]]:
+    """Return the matrices of both parties, with further rows that hide columns of few people.
+
+    The engine adds the same encryption of zero to up to four answers to a product. The party that
+    gets them can take their differences, and so would have equations for the other party's columns
+    in which only people are unknown. In the further rows one party has random numbers and the other
+    one zeros, so that they change no product.
+
+    Parameters
+    ----------
+    own
+        The matrix of this party, one row per person.
+    widths
+        Number of columns of both parties.
+    """
+    rows = len(own)
+    matrices = [np.zeros((rows + 2 * COVER, w), dtype=own.dtype) for w in widths]
+    matrices[rank][:rows] = own
+    random = secrets.token_bytes(COVER * widths[rank] * own.itemsize)
+    start = rows + rank * COVER
+    matrices[rank][start : start + COVER] = np.frombuffer(random, own.dtype).reshape(
+        -1, widths[rank]
+    )
+    return matrices
 
 
 def product(left: Any, right: Any) -> Any:
@@ -120,12 +152,13 @@ class SecretTables:
         offsets = [np.cumsum([0, *size]) for size in sizes]
         total = np.zeros(widths, dtype=np.uint32)
         for start in range(0, rows, block):
-            matrices = [np.zeros((block, w), dtype=np.int32) for w in widths]
+            own = np.zeros((block, widths[rank]), dtype=np.int32)
             for code, offset in zip(codes, offsets[rank], strict=False):
                 (counted,) = np.nonzero(code[start : start + block] >= 0)
-                matrices[rank][counted, offset + code[start + counted]] = 1
-            left = Private(0, np.ascontiguousarray(matrices[0].T))
-            (result,) = self._engine.run(product, left, Private(1, matrices[1]), bits=32)
+                own[counted, offset + code[start + counted]] = 1
+            first, second = covered(own, rank, widths)
+            left = Private(0, np.ascontiguousarray(first.T))
+            (result,) = self._engine.run(product, left, Private(1, second), bits=32)
             total += result.words
         blocks = [np.hsplit(row, offsets[1][1:-1]) for row in np.vsplit(total, offsets[0][1:-1])]
         return np.concatenate([block.ravel() for row in blocks for block in row])
