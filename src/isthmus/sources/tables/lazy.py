@@ -152,6 +152,9 @@ class Lazy(Source):
         self._frame: nw.LazyFrame[Any] = as_narwhals(self._engine.table)
         self._columns = dict(zip(names, plain_names(names), strict=True))
         self._kinds = check_kinds(kinds, names)
+        if columns is not None:
+            self._columns = {n: self._columns[n] for n in names if n in columns}
+            self._kinds = {n: kind for n, kind in self._kinds.items() if n in columns}
         self._integers = None if integers is None else as_kind(integers, "integers")
         self._keep = None if keep is None or columns is not None else frozenset(keep)
         self.missing = missing
@@ -159,8 +162,6 @@ class Lazy(Source):
         self._schema = schema
         self._reading: Reading | None = None
         self._times = self._convert_times()
-        if columns is not None:
-            self._columns = {name: c for name, c in self._columns.items() if name in columns}
         self._moments: Moments | None = None
         self._groups: list[Grouped] = []
         self._ranges: dict[str, tuple[Level, ...]] = {}
