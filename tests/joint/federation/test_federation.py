@@ -366,3 +366,19 @@ def test_the_sites_of_a_list_are_named_by_their_position() -> None:
 def test_something_other_than_tables_of_sites_is_refused(wrong: Any) -> None:
     with pytest.raises(ArgumentError, match="simulate needs"):
         Federation.simulate(wrong)
+
+
+def test_simulated_sites_may_have_their_columns_in_another_order() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=300)
+    table = {
+        "x": x,
+        "ward": np.where(rng.random(300) < 0.5, "a", "b"),
+        "y": x + rng.normal(size=300),
+    }
+    parts = [{n: c[k::3] for n, c in table.items()} for k in range(3)]
+    parts[1] = dict(reversed(parts[1].items()))
+    pooled, joint = ist.learn(table), ist.learn(ist.Federation.simulate(parts))
+    assert joint.dag.nodes == pooled.dag.nodes
+    assert joint.cpdag == pooled.cpdag
+    assert joint.score == pytest.approx(pooled.score)

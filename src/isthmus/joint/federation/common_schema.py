@@ -112,7 +112,15 @@ def _united(
     numbers = _numbers(schemas)
     if numbers:
         schemas = [read(table, numbers) for table in tables]
-    return reduce(union_levels, schemas)
+    names = schemas[0].names
+    ordered = [
+        # Tables are read by name, so the order of their columns is that of the first.
+        schema.subset(names)
+        if not isinstance(table, Source) and {*schema.names} == {*names}
+        else schema
+        for table, schema in zip(tables, schemas, strict=True)
+    ]
+    return reduce(union_levels, ordered)
 
 
 def _numbers(schemas: Sequence[Schema]) -> list[str]:
