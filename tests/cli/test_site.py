@@ -462,3 +462,16 @@ def test_freezing_asks_for_the_unit_of_a_variable_that_is_mostly_outside(
     assert "Most values of 'pressure' are outside: check the unit" in said
     assert "blur       hides how 'pressure' varies" in said
     assert "wider bounds" not in said
+
+
+def test_signing_says_that_the_installed_version_is_not_listed(
+    drafted: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = drafted()
+    assert run("study", "sign", folder / "east", folder / "study") == ExitCode.DONE
+    assert "is not one that the study lists" not in capsys.readouterr().out
+    monkeypatch.setattr("isthmus.joint.agreement.code.code_hash", lambda: "sha256:other")
+    assert run("study", "sign", folder / "south", folder / "study") == ExitCode.DONE
+    assert "is not one that the study lists" in capsys.readouterr().out

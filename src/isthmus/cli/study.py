@@ -178,6 +178,7 @@ def _check(options: argparse.Namespace) -> ExitCode:
 
 
 def _sign(options: argparse.Namespace) -> ExitCode:
+    from isthmus.joint.agreement.code import code_hash
     from isthmus.joint.agreement.policy import Policy
 
     study, folder, names = _checked(options)
@@ -191,6 +192,12 @@ def _sign(options: argparse.Namespace) -> ExitCode:
     identity = load_identity(options.home / "identity.pem")
     written = folder.sign(study.sign(identity, names[0]))
     say(f"Signed as {names[0]!r}: {written}")
+    if code_hash() not in study.code:
+        say(
+            "The version of isthmus that is installed here is not one that the study lists. If the "
+            "site runs on this machine, install a listed version before it joins: any other "
+            "refuses to answer."
+        )
     give(name=names[0], hash=study.identity.hex(), signature=str(written))
     return ExitCode.DONE
 
