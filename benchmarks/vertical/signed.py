@@ -4,7 +4,7 @@
 
 Both companies have the same people, in different orders, so identifiers are compared, rows are
 aligned and parents are chosen for all of them. The network must be that of K2 on the joined table.
-Memory is the largest sum over the processes of a company, looked at twice a second. Results are
+CPU time and memory are sums over the processes of a company, looked at twice a second. Results are
 appended to benchmarks/results/vertical-signed.jsonl.
 """
 
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -31,29 +31,43 @@ PARENTS = 2
 PATIENCE = 4 * 3600.0
 
 
-def gigabytes(process: int) -> float:
-    """Sum the memory of a process and of all that it has started."""
-    parents, pages = {}, {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            pages[int(folder.name)] = int((folder / "statm").read_text().split()[1])
-        except OSError:
-            continue
-        parents[int(folder.name)] = parent
-    total = 0
-    for one in pages:
-        ancestor = one
-        while ancestor not in (process, 0):
-            ancestor = parents.get(ancestor, 0)
-        total += pages[one] if ancestor == process else 0
-    return total * os.sysconf("SC_PAGE_SIZE") / 1e9
+class Meter:
+    """Adds up what a process and all that it has started use, twice a second."""
+
+    def __init__(self, process: int) -> None:
+        self.gigabytes = 0.0
+        self._process = process
+        self._ticks: dict[int, int] = {}
+
+    @property
+    def cpu(self) -> float:
+        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
+
+    def look(self) -> None:
+        parents, pages, ticks = {}, {}, {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            one = int(folder.name)
+            parents[one], pages[one] = int(fields[1]), int(fields[21])
+            ticks[one] = int(fields[11]) + int(fields[12])
+        total = 0
+        for one in pages:
+            ancestor = one
+            while ancestor not in (self._process, 0):
+                ancestor = parents.get(ancestor, 0)
+            if ancestor == self._process:
+                total += pages[one]
+                self._ticks[one] = ticks[one]
+        self.gigabytes = max(self.gigabytes, total * os.sysconf("SC_PAGE_SIZE") / 1e9)
 
 
-def watch(processes: dict[str, Any], most: dict[str, float], ended: threading.Event) -> None:
+def watch(meters: Iterable[Meter], ended: threading.Event) -> None:
     while not ended.wait(0.5):
-        for name, process in processes.items():
-            most[name] = max(most[name], gigabytes(process.pid))
+        for meter in meters:
+            meter.look()
 
 
 def main(people: int, variables: int) -> None:
@@ -73,7 +87,7 @@ def main(people: int, variables: int) -> None:
         parts = {name: chosen[:, i] for i, name in enumerate(names)}
         return {"person": [f"p{i}" for i in rows], **parts}
 
-    most, ended = dict.fromkeys(BOTH, 0.0), threading.Event()
+    ended = threading.Event()
     record: dict[str, Any] = {"people": people, "variables": variables}
     with tempfile.TemporaryDirectory() as folder:
         with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
@@ -86,15 +100,10 @@ def main(people: int, variables: int) -> None:
             )
         try:
             begun = time.monotonic()
-            for name in BOTH:
-                world.start(name, stand_in=False)
-            watcher = threading.Thread(target=watch, args=(world.processes, most, ended))
-            watcher.start()
-            for name in BOTH:
-                _, status, used = os.wait4(world.processes[name].pid, 0)
-                if status:
-                    raise SystemExit(world.log(name)[-3000:])
-                record[name] = {"cpu": round(used.ru_utime + used.ru_stime, 1)}
+            meters = {name: Meter(world.start(name, stand_in=False).pid) for name in BOTH}
+            threading.Thread(target=watch, args=(meters.values(), ended)).start()
+            if any(world.ends(PATIENCE)):
+                raise SystemExit(world.log("bank")[-3000:])
             record["seconds"] = round(time.monotonic() - begun, 1)
         finally:
             ended.set()
@@ -107,8 +116,8 @@ def main(people: int, variables: int) -> None:
     }
     if found != wanted:
         raise SystemExit(f"not the network of the joined table: {sorted(found ^ wanted)}")
-    for name in BOTH:
-        record[name]["gigabytes"] = round(most[name], 2)
+    for name, meter in meters.items():
+        record[name] = {"cpu": round(meter.cpu, 1), "gigabytes": round(meter.gigabytes, 2)}
     record["edges"] = len(wanted)
     print(json.dumps(record))
     with RESULTS.open("a") as file:
