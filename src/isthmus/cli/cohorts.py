@@ -12,7 +12,6 @@ from isthmus.cli.keys import say
 from isthmus.cli.ledger import spent_before
 from isthmus.cli.output import give
 from isthmus.errors import FormatError
-from isthmus.graphs.names import listed
 from isthmus.plurals import counted
 from isthmus.sources.tables.read_table import read_table
 
@@ -105,6 +104,8 @@ def _frozen(name: str, cohort: Any) -> Iterator[str]:
     )
     most = [name for name, rows in frozen.outside.items() if 2 * rows > len(frozen.values)]
     if most:
+        from isthmus.graphs.names import listed
+
         yield (
             f"             Most values of {listed(most)} are outside: check the unit and the "
             "column, retire this cohort and freeze a corrected table."

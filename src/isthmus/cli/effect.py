@@ -14,7 +14,6 @@ from isthmus.cli.output import give, say
 from isthmus.cli.parsing import suggestion
 from isthmus.cli.strategies import missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
-from isthmus.compose.as_read import as_read
 from isthmus.errors import SchemaError
 
 
@@ -100,6 +99,8 @@ def _levels(
     table: object, graph: Any, kinds: Mapping[str, Any] | None, options: argparse.Namespace
 ) -> dict[str, tuple[Any, ...]]:
     """Return the levels of cause and effect."""
+    from isthmus.compose.as_read import as_read
+
     if isinstance(graph, ist.Solution):
         table, kinds = as_read(table, graph.reading, graph.dag.nodes, kinds)
     pair = (options.cause, options.effect)

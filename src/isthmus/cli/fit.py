@@ -17,7 +17,6 @@ from isthmus.cli.probabilities import check_formats
 from isthmus.cli.strategies import missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
 from isthmus.errors import MismatchError
-from isthmus.results import Reading
 
 FORMATS = (".json", ".bif", ".bifxml", ".xmlbif", ".net", ".xdsl")
 
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     network = fit_as_read(
         opened(options).table,
         dag := file.dag,
-        file.content.reading if solution else Reading(),
+        file.content.reading if solution else ist.results.Reading(),
         options.pseudo_count,
         kinds=kinds_of(options),
         missing=options.missing,
