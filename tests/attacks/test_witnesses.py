@@ -24,6 +24,7 @@ from isthmus.joint import (
     MemoryJournal,
     verify,
 )
+from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.federation.received_results import sign_result
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
@@ -118,6 +119,17 @@ def test_sites_that_kept_their_ledgers_go_on(three: Witnessed) -> None:
     mine = {e["hash"] for e in entries}
     (last,) = [e for e in verify(three.path("y")) if e["event"] == "unmasked"][-1:]
     assert last["heads"][three.world.keys["x"].public.hex()] in mine
+
+
+def test_a_site_with_a_new_key_goes_on_with_its_ledger(tmp_path: Path) -> None:
+    """The last entry has the signature of the key that was replaced."""
+    ledger = FileLedger(tmp_path / "x.jsonl")
+    ledger.bind(Identity.generate())
+    ledger.append("refused", study="00", round=1, why="stopped")
+    three = Witnessed(tmp_path)
+    three.steps(range(2))
+    seen = [e["seen"] for e in verify(three.path("y")) if e.get("seen")]
+    assert seen[0][three.world.keys["x"].public.hex()] == ledger.head()
 
 
 def test_a_coordinator_that_has_forgotten_everything_hides_no_cut(three: Witnessed) -> None:

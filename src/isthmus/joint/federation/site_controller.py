@@ -326,7 +326,7 @@ class SiteController(ReleaseGate):
         remembered = self._writer.everything.signed_heads
         keys = {j: member.key.hex() for j, member in enumerate(self._study.members)}
         heads = {j: bytes.fromhex(remembered.get(k, "")) for j, k in keys.items()}
-        heads[self._study.roster.position(self.name)] = self._writer.signed_head()
+        heads[self._study.roster.position(self.name)] = self._ledger.signed_head()
         return {j: head for j, head in heads.items() if head}
 
     def refused(self, error: BrokenEnvelopeError, number: int, question: bytes) -> None:

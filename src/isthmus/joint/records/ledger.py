@@ -26,6 +26,7 @@ from isthmus.joint.records.ledger_entries import (
     parts,
     require_heads,
     require_signed,
+    signed_bytes,
     verified,
     verify,
 )
@@ -60,6 +61,16 @@ class Ledger(ABC):
     def head(self) -> str:
         """Return the hash of the last entry."""
         return START if self.last is None else str(self.last["hash"])
+
+    def signed_head(self) -> bytes:
+        """Return the hash of the last entry, signed for other parties to remember.
+
+        The signature is that of today's identity, also if an earlier key has signed the entry.
+        Empty if there is no entry, or nobody signs.
+        """
+        if self.last is None or self._identity is None:
+            return b""
+        return bytes.fromhex(self.head()) + self._identity.sign(signed_bytes(self.head()))
 
     def entries(self, start: int = 0) -> tuple[Entry, ...]:
         """Return all entries, oldest first, or those from a position on."""

@@ -249,11 +249,6 @@ class LedgerWriter:
             details["head_signatures"] = signed
         self._append(event, number, details)
 
-    def signed_head(self) -> bytes:
-        """Return the hash of the last entry, and the signature of the site; empty if none."""
-        last = self._ledger.last
-        return b"" if last is None else bytes.fromhex(last["hash"] + last["signature"])
-
     def contains(self, head: bytes) -> bool:
         """Return whether an entry has this hash; that of an empty ledger always counts."""
         return head.hex() == START or head.hex() in self.everything.hashes

@@ -20,7 +20,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.cohorts.checks import broken_rules
 from isthmus.joint.records.events import Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import START, Entry, signed_bytes
+from isthmus.joint.records.ledger_entries import START, Entry
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.records.site_rules import SiteRules
 from isthmus.joint.shares.greetings import (
@@ -273,8 +273,7 @@ class PartyController:
 
     def head(self) -> str:
         """Return the hash of the ledger's last entry, signed, for the other party to remember."""
-        head = self._ledger.head()
-        return head if head == START else head + self._identity.sign(signed_bytes(head)).hex()
+        return self._ledger.signed_head().hex() or START
 
     def witness(self, head: object) -> None:
         """Remember the last entry of the other party's ledger, which has taken part in the run."""
