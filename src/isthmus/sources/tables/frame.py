@@ -30,7 +30,7 @@ from isthmus.sources.tables.kinds import (
 )
 from isthmus.sources.tables.missing import DropRows, KeepMissing, Missing, MissingAsLevel
 from isthmus.sources.tables.missing_values import apply_strategy
-from isthmus.sources.tables.names import as_narwhals, check_names
+from isthmus.sources.tables.names import as_narwhals, check_names, chosen
 from isthmus.statistics import (
     CodedRows,
     CountPlan,
@@ -126,8 +126,7 @@ class Frame(Source):
         self._given = check_kinds(kinds, self._data)
         self._integers = None if integers is None else as_kind(integers, "integers")
         self._keep = None if keep is None or columns is not None else frozenset(keep)
-        if columns is not None:
-            self._data = {name: self._data[name] for name in self._data if name in columns}
+        self._data = chosen(self._data, columns)
         self.missing = missing
         self._wanted = schema
         self._moments: Moments | None = None

@@ -56,7 +56,7 @@ from isthmus.sources.tables.missing import (
     MissingAsLevel,
 )
 from isthmus.sources.tables.missing_values import complete_rows
-from isthmus.sources.tables.names import as_narwhals, check_names
+from isthmus.sources.tables.names import as_narwhals, check_names, chosen
 from isthmus.statistics import (
     CodedRows,
     CountPlan,
@@ -150,11 +150,9 @@ class Lazy(Source):
         self._stream_rows = stream_rows
         self._engine = engine_of(frame, names, stream_rows=stream_rows)
         self._frame: nw.LazyFrame[Any] = as_narwhals(self._engine.table)
-        self._columns = dict(zip(names, plain_names(names), strict=True))
-        self._kinds = check_kinds(kinds, names)
-        if columns is not None:
-            self._columns = {n: self._columns[n] for n in names if n in columns}
-            self._kinds = {n: kind for n, kind in self._kinds.items() if n in columns}
+        self._columns = chosen(dict(zip(names, plain_names(names), strict=True)), columns)
+        stated = check_kinds(kinds, names)
+        self._kinds = {name: stated[name] for name in stated if name in self._columns}
         self._integers = None if integers is None else as_kind(integers, "integers")
         self._keep = None if keep is None or columns is not None else frozenset(keep)
         self.missing = missing

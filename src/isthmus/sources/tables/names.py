@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from numbers import Integral
-from typing import Any
+from typing import Any, TypeVar
 
 from isthmus.errors import SchemaError
+
+T = TypeVar("T")
 
 
 def check_names(names: Iterable[object]) -> tuple[str, ...]:
@@ -51,6 +53,15 @@ def check_unique(names: Iterable[object]) -> None:
             f"Column names must be unique; these occur more than once: {repeated[:10]}. "
             "Rename the columns, or leave the copies out."
         )
+
+
+def chosen(columns: Mapping[str, T], names: Collection[str] | None) -> dict[str, T]:
+    """Return the columns of these names, all if none are given.
+
+    Also all if none of the names is there, for whoever has asked to say that they are missing.
+    """
+    found = {name: columns[name] for name in columns if names is None or name in names}
+    return found or dict(columns)
 
 
 def as_narwhals(data: Any) -> Any:
