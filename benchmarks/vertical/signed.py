@@ -103,8 +103,8 @@ def main(people: int, variables: int) -> None:
             meters = {name: Meter(world.start(name, stand_in=False).pid) for name in BOTH}
             threading.Thread(target=watch, args=(meters.values(), ended)).start()
             if any(world.ends(PATIENCE)):
-                logs = [path.read_text()[-3000:] for path in Path(folder).rglob("engine.log")]
-                raise SystemExit("\n".join([world.log("bank")[-3000:], *logs]))
+                logs = [path.read_text()[-3000:] for path in sorted(Path(folder).rglob("*.log"))]
+                raise SystemExit("\n\n".join(logs))
             record["seconds"] = round(time.monotonic() - begun, 1)
         finally:
             ended.set()
