@@ -13,13 +13,13 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from isthmus.joint.methods.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.cost import Work, work_of
+from isthmus.joint.shares.cost import Work, work_of, work_of_products
 from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
 from isthmus.joint.shares.secret_moments import secret_gaussian_structure
 from isthmus.joint.shares.secret_scores import CountScore
@@ -52,21 +52,47 @@ def compute(engine: SecretSharingRuntime, columns: Columns, job: dict[str, Any])
 
 
 def count_work(engine: SecretSharingRuntime) -> list[Work]:
-    """Add up the work of all programs that run, in a list of one element."""
+    """Add up the work of all programs and products that run, in a list of one element."""
     done = [Work()]
-    run = engine.run
+    run, sums = engine.run, engine.products.sums
 
-    def counted(program: Any, *inputs: Any, bits: int = 64) -> Any:
+    def counted(program: Any, *inputs: Any) -> Any:
         done[0] += work_of(program.__name__, [value.shape for value in inputs])
-        return run(program, *inputs, bits=bits)
+        return run(program, *inputs)
+
+    def counted_sums(wanted: Any, rows: int, bits: int) -> Any:
+        done[0] += work_of_products(wanted, rows)
+        return sums(wanted, rows, bits)
 
     engine.run = counted  # type: ignore[method-assign]
+    engine.products.sums = counted_sums  # type: ignore[method-assign]
     return done
 
 
-def traffic(log: Path) -> dict[str, int]:
-    """Return bytes and messages so far, from the link's statistics."""
-    costs = dict.fromkeys(("sent", "received", "messages"), 0)
+class CountedLink:
+    """A link that counts what products send and receive over it."""
+
+    def __init__(self, link: Any) -> None:
+        self.costs = dict.fromkeys(("sent", "received", "messages"), 0)
+        self._link = link
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    def send(self, to: int, data: bytes) -> None:
+        self.costs["sent"] += len(data)
+        self.costs["messages"] += 1
+        self._link.send(to, data)
+
+    def recv(self, other: int) -> bytes:
+        data = bytes(self._link.recv(other))
+        self.costs["received"] += len(data)
+        return data
+
+
+def traffic(log: Path, link: CountedLink) -> dict[str, int]:
+    """Return bytes and messages so far, of products and from the statistics of programs."""
+    costs = dict(link.costs)
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     for line in text.splitlines():
         _, found, figures = line.partition("Link details: ")
@@ -79,16 +105,16 @@ def traffic(log: Path) -> dict[str, int]:
 
 def main() -> None:
     path, rank, first, second, log = sys.argv[1:]
-    link = connect_local(int(rank), (int(first), int(second)), message_timeout=600)
-    engine = SecretSharingRuntime(link, log=Path(log))
+    link = CountedLink(connect_local(int(rank), (int(first), int(second)), message_timeout=600))
+    engine = SecretSharingRuntime(cast("Any", link), log=Path(log))
     work = count_work(engine)
     for job in json.loads(Path(path).read_text()):
         columns = load(job, engine.rank)
         work[0] = Work()
-        before = traffic(Path(log))
+        before = traffic(Path(log), link)
         wall, cpu = time.perf_counter(), time.process_time()
         result = compute(engine, columns, job)
-        costs = {k: v - before[k] for k, v in traffic(Path(log)).items()} | asdict(work[0])
+        costs = {k: v - before[k] for k, v in traffic(Path(log), link).items()} | asdict(work[0])
         costs["seconds"] = time.perf_counter() - wall
         costs["cpu"] = time.process_time() - cpu
         costs["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # so far, in kB

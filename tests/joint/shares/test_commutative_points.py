@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.joint.shares.links import WINDOW, Link, at_both
 
 from isthmus.errors import AbortedError
 from isthmus.joint.shares import alignment
@@ -23,42 +24,11 @@ from isthmus.joint.shares.alignment import (
     point_of,
 )
 
-WINDOW = 4
-"""Messages that can be sent before the other end receives."""
-
-
-class Link:
-    """One end of a link inside of a process, which keeps what it received.
-
-    As with the real one, a party that sends waits while several messages were not received.
-    """
-
-    def __init__(self, rank: int, queues: list[Queue[bytes]]) -> None:
-        self.rank = rank
-        self.seen: list[bytes] = []
-        self._queues = queues
-
-    def send(self, to: int, data: bytes) -> None:
-        self._queues[to].put(data, timeout=20)
-
-    def recv(self, _: int) -> bytes:
-        self.seen.append(self._queues[self.rank].get(timeout=20))
-        return self.seen[-1]
-
 
 def both(function: Callable[..., Any], people: list[list[str]], *more: Any) -> Any:
-    queues: list[Queue[bytes]] = [Queue(WINDOW), Queue(WINDOW)]
-    links = [Link(rank, queues) for rank in (0, 1)]
-    results: list[Any] = [None, None]
-
-    def run(rank: int) -> None:
-        results[rank] = function(links[rank], people[rank], *more, len(people[1 - rank]))
-
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    results, links = at_both(
+        lambda link: function(link, people[link.rank], *more, len(people[1 - link.rank]))
+    )
     return results, [link.seen for link in links]
 
 

@@ -13,8 +13,8 @@ from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.cost import ROUNDS, Cost, Rehearsal, Work, estimated
 from isthmus.joint.shares.requests import PrivateK2Request, StructureOnlyRequest
 from isthmus.joint.shares.secret_functions import count_intervals
+from isthmus.joint.shares.secret_products import AHEAD, ELEMENTS
 from isthmus.joint.shares.secret_scores import CountScore
-from isthmus.joint.shares.secret_tables import ELEMENTS
 
 
 def rehearsed(levels: list[int], owners: list[int], people: int, parents: int) -> Work:
@@ -28,25 +28,28 @@ def rehearsed(levels: list[int], owners: list[int], people: int, parents: int) -
 
 
 def test_work_of_two_variables_by_hand() -> None:
-    """One product of (3 - 1) with (4 - 1) columns, their first bits, 12 cells in a batch of 64,
-    and a choice between two scores."""
+    """Products of (3 - 1) with (4 - 1) columns, the first bits of 6 sums, 12 cells in a batch of
+    64, and a choice between two scores."""
     bounds = len(count_intervals(1000).starts) - 1
-    comparisons = 64 * bounds + 2 + 2 * 8
-    rounds = sum(ROUNDS.values()) + 2 + 1
-    assert rehearsed([3, 4], [0, 1], 1000, 1) == Work(4, 6000, 2000, comparisons, rounds)
+    comparisons = 64 * bounds + 2
+    rounds = sum(ROUNDS.values()) + 2 + 2 + 1
+    assert rehearsed([3, 4], [0, 1], 1000, 1) == Work(2, 2006, 6006, comparisons, rounds)
 
 
 def test_a_second_parent_needs_only_new_products() -> None:
     """x0, x2 | x1: first x0x1, x1x2; then x0x1x2, each one product of n numbers."""
     first = rehearsed([2, 2, 2], [0, 1, 0], 1000, 1)
     both = rehearsed([2, 2, 2], [0, 1, 0], 1000, 2)
-    assert first.products == 2 * 1000
-    assert both.products == 3 * 1000
+    assert first.products == 2 * 1000 + 2
+    assert both.products == 3 * 1000 + 3
 
 
-def test_products_are_computed_in_blocks() -> None:
-    few, many = (rehearsed([2, 2], [0, 1], n, 1) for n in (ELEMENTS, 5 * ELEMENTS))
-    assert many.programs == few.programs + 4
+def test_products_are_sent_in_blocks() -> None:
+    """A transfer takes as much of a message as four products."""
+    few, many = (
+        rehearsed([2, 2], [0, 1], n, 1) for n in (ELEMENTS // 4, 3 * AHEAD * ELEMENTS // 4)
+    )
+    assert many.rounds == few.rounds + 2
 
 
 @pytest.mark.parametrize("kind", [PrivateK2Request, StructureOnlyRequest])

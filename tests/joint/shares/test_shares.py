@@ -15,9 +15,9 @@ ring = st.integers(0, MODULUS - 1)
 
 @given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=5))
 def test_numbers_as_ring_elements(values: list[float]) -> None:
-    words = _elements(np.array(values), 128)
+    words = _elements(np.array(values))
     numbers = SecretShare(words, 128, real=True).numbers()
-    assert numbers == [round(v * 2 ** FRACTION[128]) % MODULUS for v in values]
+    assert numbers == [round(v * 2**FRACTION) % MODULUS for v in values]
     assert numbers == [encoded(v) for v in values]
 
 
@@ -25,7 +25,7 @@ def test_numbers_as_ring_elements(values: list[float]) -> None:
 def test_shares_sum_to_the_value(pairs: list[tuple[int, int]]) -> None:
     mine = SecretShare.from_numbers([(x - mask) % MODULUS for x, mask in pairs], (len(pairs),))
     theirs = SecretShare.from_numbers([mask for _, mask in pairs], (len(pairs),))
-    expected = np.array([x / 2 ** FRACTION[128] for x, _ in pairs])
+    expected = np.array([x / 2**FRACTION for x, _ in pairs])
     np.testing.assert_allclose(mine.combine(theirs.words), expected, rtol=1e-15, atol=0)
 
 
@@ -42,8 +42,3 @@ def test_widening_keeps_the_value(count: int, mask: int) -> None:
 def test_only_integers_of_64_bits_are_widened() -> None:
     with pytest.raises(ArgumentError, match="64 bits"):
         SecretShare(np.zeros((2, 2), dtype=np.uint64), 128).widened()
-
-
-def test_fractions_of_64_bits() -> None:
-    words = np.array([3 << FRACTION[64]], dtype=np.uint64)
-    assert SecretShare(words, 64, real=True).combine(np.zeros(1, dtype=np.uint64))[0] == 3.0

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.protocol import two_parties
-from isthmus.joint.shares.secret_tables import ELEMENTS
-from isthmus.joint.shares.shares import SecretShare
+from isthmus.joint.shares.secret_products import AHEAD, ELEMENTS, ColumnProducts, messages
+from isthmus.joint.shares.shares import SecretShare, Words
 from isthmus.statistics import Kind
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ class Work:
     ----------
     programs
         Number of programs that run.
+    transfers
+        Bits of the first party that are multiplied with numbers of the second.
     products
-        Numbers that are multiplied with each other in products of matrices.
-    factors
-        Numbers in the smaller of the two matrices, which are sent in encrypted form.
+        Numbers with which they are multiplied, of all bits together.
     comparisons
         Secret comparisons of counts and scores.
     rounds
@@ -47,8 +47,8 @@ class Work:
     """
 
     programs: int = 0
+    transfers: int = 0
     products: int = 0
-    factors: int = 0
     comparisons: int = 0
     rounds: int = 0
 
@@ -56,11 +56,16 @@ class Work:
         return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
+def work_of_products(wanted: Sequence[ColumnProducts], rows: int) -> Work:
+    """Return the work of products of columns with this number of rows."""
+    transfers = sum(first for first, _ in (products.widths for products in wanted))
+    products = sum(first * second for first, second in (products.widths for products in wanted))
+    sent = sum(1 for _ in messages(wanted, rows))
+    return Work(0, transfers * rows, products * rows, 0, math.ceil(sent / AHEAD))
+
+
 def work_of(program: str, shapes: Sequence[tuple[int, ...]]) -> Work:
     """Return the work of one program of this name, given the shapes of its inputs."""
-    if program == "product":
-        (a, rows), (_, b) = shapes
-        return Work(1, a * b * rows, min(a, b) * rows, 0, ROUNDS[program])
     if program == "piecewise":
         return Work(1, 0, 0, shapes[0][0] * shapes[1][0], ROUNDS[program])
     if program == "positions_of_largest":
@@ -69,7 +74,7 @@ def work_of(program: str, shapes: Sequence[tuple[int, ...]]) -> Work:
     return Work(1, 0, 0, 2 * math.prod(shapes[0]), ROUNDS.get(program, 0))
 
 
-ROUNDS = {"product": 1, "each_product": 1, "piecewise": 40, "positions_of_largest": 24}
+ROUNDS = {"piecewise": 40, "positions_of_largest": 24}
 """Round trips of each program, measured with a relay of 500 ms; for the choice of the largest
 score, those of each doubling."""
 
@@ -142,20 +147,29 @@ class Rehearsal:
         self.work = Work()
         self._rows = rows
 
-    def run(self, program: Any, *inputs: Any, bits: int = 64) -> list[SecretShare]:
+    @property
+    def products(self) -> Rehearsal:
+        """Stands in for `SecretProducts` as well."""
+        return self
+
+    def sums(self, wanted: Sequence[ColumnProducts], rows: int, bits: int) -> list[NDArray[Any]]:
+        """Add the work of products of columns; the sums are zeros."""
+        del rows
+        self.work += work_of_products(wanted, self._rows)
+        word = np.uint32 if bits == 32 else np.uint64
+        return [np.zeros(products.widths, dtype=word) for products in wanted]
+
+    def each(self, own: NDArray[Any]) -> Words:
+        """Add the work of products of single numbers, which are zeros."""
+        self.work += Work(0, own.size, own.size, 0, 1)
+        return np.zeros(own.size, dtype=np.uint64)
+
+    def run(self, program: Any, *inputs: Any) -> list[SecretShare]:
         """Add the work of a program; its result is zeros."""
         shapes = [value.shape for value in inputs]
-        size: tuple[int, ...] = shapes[0][:1]
-        if program.__name__ == "product":
-            size = shapes[0][0], shapes[1][1]
-            blocks = math.ceil(self._rows * max(size) / ELEMENTS)
-            shapes = [(size[0], self._rows), (self._rows, size[1])]
-            self.work += Work(programs=blocks - 1, rounds=blocks - 1)
-        elif program.__name__ == "release":
-            size = (math.prod(shapes[0]) + 1,)
+        size = math.prod(shapes[0]) + 1 if program.__name__ == "release" else shapes[0][0]
         self.work += work_of(program.__name__, shapes)
-        kind = np.uint32 if bits == 32 else np.uint64
-        return [SecretShare(np.zeros((*size, 2) if bits == 128 else size, dtype=kind), bits)]
+        return [SecretShare(np.zeros((size, 2), dtype=np.uint64), 128)]
 
     def open(self, secret: SecretShare, what: str, to: Sequence[int] = (0, 1)) -> NDArray[Any]:
         """Return positions in the middle: the k-th variable that has a choice has k candidates."""

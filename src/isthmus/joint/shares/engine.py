@@ -1,8 +1,8 @@
 """The engine that computes on secret shares: programs, openings and what they cost.
 
-Runtimes of SPU share one link. Zeros and ones are multiplied and summed in integers of 32 bits,
-which is several times cheaper; functions of counts are evaluated with 128 bits, of which 40 are
-fractions. All run Cheetah: two parties that follow the protocol, with no dealer and no third party.
+Columns are multiplied by oblivious transfer, see `secret_products`; the runtime of SPU gets shares
+of what was counted, and never a column. It computes with 128 bits, of which 40 are fractions, by
+Cheetah: two parties that follow the protocol, with no dealer and no third party.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
@@ -20,12 +21,13 @@ from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, ArgumentError
 from isthmus.joint.shares.link import require_spu
-from isthmus.joint.shares.shares import FRACTION, Private, SecretShare, pack, unpack
+from isthmus.joint.shares.secret_products import SecretProducts
+from isthmus.joint.shares.shares import FRACTION, SecretShare, pack, unpack
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
 
-Input = SecretShare | Private | NDArray[Any]
+Input = SecretShare | NDArray[Any]
 BOTH = (0, 1)
 
 
@@ -118,34 +120,34 @@ class SecretSharingRuntime:
         self._cache: dict[Any, _Compiled] = {}
         self._names = 0
         _quieten(log)
-        self._runtimes = {
-            bits: spu.Runtime(link.spawn(), _config(bits, measured=log is not None))
-            for bits in FRACTION
-        }
+        self._runtime = spu.Runtime(link.spawn(), _config(measured=log is not None))
 
-    def run(self, program: Callable[..., Any], *inputs: Input, bits: int = 64) -> list[SecretShare]:
-        """Run a program of JAX on secret, private and public inputs.
+    @cached_property
+    def products(self) -> SecretProducts:
+        """Products of both parties' columns."""
+        return SecretProducts(self._link)
+
+    def run(self, program: Callable[..., Any], *inputs: Input) -> list[SecretShare]:
+        """Run a program of JAX on secret and public inputs.
 
         Parameters
         ----------
         program
             A function of arrays. It is compiled once for each combination of shapes, so it must
             depend on nothing else.
-        bits
-            Size of the ring: 32 or 64 for integers, 128 for fractions.
 
         Returns
         -------
         list of Secret
             Its results, as shares.
         """
-        runtime = self._runtimes[bits]
-        compiled = self._compile(program, inputs, bits)
+        runtime = self._runtime
+        compiled = self._compile(program, inputs)
         try:
             for name, value in zip(compiled.inputs, inputs, strict=True):
-                runtime.set_var(name, pack(value, self.rank, bits))
+                runtime.set_var(name, pack(value))
             runtime.run(compiled.executable)
-            results = [unpack(runtime.get_var(name), bits) for name in compiled.outputs]
+            results = [unpack(runtime.get_var(name)) for name in compiled.outputs]
             for name in (*compiled.inputs, *compiled.outputs):
                 runtime.del_var(name)
         except RuntimeError as error:
@@ -225,16 +227,14 @@ class SecretSharingRuntime:
         """End the link."""
         self._link.stop_link()
 
-    def _compile(
-        self, program: Callable[..., Any], inputs: tuple[Input, ...], bits: int
-    ) -> _Compiled:
+    def _compile(self, program: Callable[..., Any], inputs: tuple[Input, ...]) -> _Compiled:
         import jax
         from spu.libspu import Visibility
         from spu.utils import frontend
 
         kinds = [isinstance(value, np.ndarray) for value in inputs]
         shapes = [(value.shape, np.dtype(value.dtype).str) for value in inputs]
-        key = (program, bits, tuple(kinds), tuple(shapes))
+        key = (program, tuple(kinds), tuple(shapes))
         if key in self._cache:
             return self._cache[key]
         self._names += 1
@@ -269,15 +269,13 @@ def _quieten(log: Path | None) -> None:
     logging.setup_logging(options)
 
 
-def _config(bits: int, *, measured: bool) -> Any:
+def _config(*, measured: bool) -> Any:
     from spu.libspu import RuntimeConfig
 
     terms = {
         "protocol": "CHEETAH",
-        "field": f"FM{bits}",
-        "fxp_fraction_bits": FRACTION[bits],
-        # A party's own input stays with it: nothing is sent until something is computed from it.
-        "experimental_enable_colocated_optimization": True,
+        "field": "FM128",
+        "fxp_fraction_bits": FRACTION,
         # Ferret, the default, sends less per comparison, but takes 0.6 GB and 5 s to begin with.
         "cheetah_2pc_config": {"ot_kind": "YACL_Softspoken"},
         "enable_pphlo_profile": measured,

@@ -168,7 +168,7 @@ def _released(
     shape = [share.shape[k] for k in axes]
     own = math.prod(columns.shape([m for m in members if columns.columns[m].owner == owner]))
     flat = np.ascontiguousarray(share.transpose(axes).reshape(own, -1))
-    (shown,) = engine.run(release, SecretShare(flat, 64).widened(), np.array([smallest]), bits=128)
+    (shown,) = engine.run(release, SecretShare(flat, 64).widened(), np.array([smallest]))
     opened = engine.open(shown, what, to=(owner,))
     if opened is None or not opened[-1]:
         return None

@@ -106,7 +106,7 @@ def cell_error(n: int) -> float:
         raise DataError(f"Scores are computed in secret for at most {MOST_COUNTS:,} people.")
     intervals = count_intervals(n)
     steps, reach = len(intervals.starts), float(intervals.widths.max())
-    return 1.1 * TOLERANCE + steps * reach * 2.0 ** -(FRACTION[128] + 1)
+    return 1.1 * TOLERANCE + steps * reach * 2.0 ** -(FRACTION + 1)
 
 
 @lru_cache(maxsize=8)
@@ -259,7 +259,7 @@ def evaluate(
     """
     total = values.shape[0]
     k = len(intervals.starts) - 1
-    unit = 2.0 ** -FRACTION[128] if fractions else 1
+    unit = 2.0**-FRACTION if fractions else 1
     bounds, jumps = intervals.starts[1:] * unit, np.diff(intervals.middles) * unit
     middle = intervals.middles[:1] * unit
     results: list[int] = []
@@ -281,7 +281,6 @@ def evaluate(
             middle,
             np.ascontiguousarray(table[:, 0]),
             np.diff(table, axis=1),
-            bits=128,
         )
         results += result.numbers()[:take]
         done += take

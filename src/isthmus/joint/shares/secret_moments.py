@@ -12,17 +12,18 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.protocol import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_functions import Intervals, coefficients, evaluate
-from isthmus.joint.shares.secret_tables import ELEMENTS, Members, covered, product
+from isthmus.joint.shares.secret_products import ColumnProducts, carries
+from isthmus.joint.shares.secret_tables import Members
 from isthmus.joint.shares.shares import (
     FRACTION,
     MODULUS,
-    Private,
     SecretShare,
     Words,
     encoded,
@@ -199,7 +200,7 @@ def _log_determinants(
     stacked = SecretShare.from_numbers(
         [shares.get(pair, 0) for m in secret for pair in _six(m)], (len(secret), 6)
     )
-    (found,) = engine.run(determinants, stacked, bits=128)
+    (found,) = engine.run(determinants, stacked)
     values = log_of_units(engine, SecretShare(found.words, 128))
     return logs | dict(zip(secret, values, strict=True))
 
@@ -219,7 +220,7 @@ def _six(members: Members) -> list[tuple[int, int]]:
 
 def _unit_intervals() -> Intervals:
     """Intervals between powers of the root of two, for multiples of 2^-40 up to one."""
-    top = FRACTION[128]
+    top = FRACTION
     bounds = [round(2 ** (k / 2)) for k in range(2 * (round(np.log2(SMALLEST)) + top), 2 * top + 1)]
     starts = np.array([-(2**top), *bounds[:-1]], dtype=np.int64)
     stops = np.array([*(b - 1 for b in bounds[:-1]), bounds[-1] + 2**10], dtype=np.int64)
@@ -227,7 +228,7 @@ def _unit_intervals() -> Intervals:
 
 
 def _log_of_unit(value: Floats) -> Floats:
-    logs: Floats = np.log(np.maximum(value / 2.0 ** FRACTION[128], SMALLEST))
+    logs: Floats = np.log(np.maximum(value / 2.0**FRACTION, SMALLEST))
     return logs
 
 
@@ -275,32 +276,39 @@ def _scaled(columns: Columns) -> Scaled:
     return Scaled(positions, units, means, centred.sum(axis=0) / units, whole)
 
 
-def _cross(engine: SecretSharingRuntime, columns: Columns, own: Scaled, bits: int = 64) -> Words:
-    """Return this party's share of the products of both parties' columns."""
+def _cross(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> Words:
+    """Return this party's share of the products of both parties' columns.
+
+    The first party gives the bits of its numbers, each of which is multiplied on its own. No value
+    is further from the mean than the root of the number of rows times the standard deviation.
+    """
     widths = [sum(c.owner == r for c in columns.columns) for r in (0, 1)]
-    block = max(1, ELEMENTS // max(*widths, 1))
-    total: Words | None = None
-    for start in range(0, columns.rows, block):
-        stop = min(start + block, columns.rows)
-        first, second = covered(own.whole[start:stop], engine.rank, widths)
-        left = Private(0, np.ascontiguousarray(first.T))
-        (part,) = engine.run(product, left, Private(1, second), bits=bits)
-        total = part.words if total is None else _added(total, part.words, bits)
-    assert total is not None
-    return total
+    places = np.arange(RESOLUTION + 2 + (columns.rows.bit_length() + 1) // 2, dtype=np.int64)
 
+    def bits(at: slice) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = own.whole[at, :, None] >> places & 1 == 1
+        return found.reshape(len(found), -1)
 
-def _added(a: Words, b: Words, bits: int) -> Words:
-    if bits == 64:
-        return a + b
-    low = a[..., 0] + b[..., 0]
-    carry = (low < a[..., 0]).astype(np.uint64)
-    return np.stack([low, a[..., 1] + b[..., 1] + carry], axis=-1)
+    def numbers(at: slice) -> NDArray[np.int64]:
+        whole: NDArray[np.int64] = own.whole[at]
+        return whole
+
+    wanted = ColumnProducts((widths[0] * places.size, widths[1]), (bits, numbers)[engine.rank])
+    (total,) = engine.products.sums([wanted], columns.rows, 64)
+    weights = np.int64(1) << places
+    weights[-1] *= -1  # the sign
+    parts = total.reshape(widths[0], places.size, widths[1]) * weights.view(np.uint64)[:, None]
+    shares: Words = parts.sum(axis=1, dtype=np.uint64)
+    return shares
 
 
 def _cross_wide(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> list[list[int]]:
-    """Return this party's shares of sums of products, in multiples of 2^-40."""
-    words = _cross(engine, columns, own, bits=128)
-    numbers = SecretShare(words, 128).numbers()
-    width = words.shape[1]
-    return [numbers[k : k + width] for k in range(0, len(numbers), width)]
+    """Return this party's shares of sums of products with 128 bits, in multiples of 2^-40."""
+    # Sums of products are between -2^62 and 2^62.
+    middle = 1 << 62 if engine.rank == 0 else 0
+    shares = _cross(engine, columns, own) + np.uint64(middle)
+    above = carries(engine.products, shares)
+    return [
+        [(share - (carry << 64) - middle) % MODULUS for share, carry in zip(*row, strict=True)]
+        for row in zip(shares.tolist(), above.tolist(), strict=True)
+    ]

@@ -193,7 +193,7 @@ def choose(
     numbers += [filler] * (width * (height - len(scores)))
     secret = SecretShare.from_numbers(numbers, (height, width))
     tie = np.array([2 * error + 2.0**-20])
-    (places,) = engine.run(positions_of_largest, secret, tie, bits=128)
+    (places,) = engine.run(positions_of_largest, secret, tie)
     wanted = SecretShare(places.words[: len(scores)], 128)
     found = engine.open(wanted, what)
     assert found is not None

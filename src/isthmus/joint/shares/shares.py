@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from spu.libspu import Share
 
 Words = NDArray[np.uint64]
-Elements = NDArray[np.uint32] | Words
 
-FRACTION = {32: 8, 64: 16, 128: 40}
-"""Bits of a fraction in each ring."""
+FRACTION = 40
+"""Bits of a fraction in the ring of 128 bits, in which the engine computes."""
 
 MODULUS = 1 << 128
+
+SHARED = "cheetah.AShr<FM128>"
+"""What the engine calls an additive share."""
 
 
 @final
@@ -35,7 +37,7 @@ class SecretShare:
     Attributes
     ----------
     words
-        Ring elements: one word each with 32 or 64 bits, two (low, high) in a last axis with 128.
+        Ring elements: one word each with 64 bits, two (low, high) in a last axis with 128.
     bits
         Size of the ring.
     real
@@ -49,7 +51,7 @@ class SecretShare:
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the secret array."""
-        return self.words.shape if self.bits < 128 else self.words.shape[:-1]
+        return self.words.shape if self.bits == 64 else self.words.shape[:-1]
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -59,10 +61,9 @@ class SecretShare:
     def combine(self, other: Words) -> NDArray[Any]:
         """Put the shares of both parties together: the value."""
         if self.bits == 64:
-            sums = (self.words + other).view(np.int64)
-            return sums / 2.0 ** FRACTION[64] if self.real else sums
+            return (self.words + other).view(np.int64)
         pairs = zip(self.numbers(), SecretShare(other, 128).numbers(), strict=True)
-        unit = 2.0 ** FRACTION[128] if self.real else 1
+        unit = 2.0**FRACTION if self.real else 1
         total = [signed(a + b) for a, b in pairs]
         values = [x / unit for x in total] if self.real else total
         return np.array(values, dtype=self.dtype).reshape(self.shape)
@@ -92,37 +93,9 @@ class SecretShare:
         return cls(words, 128, real=True)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Private:
-    """An input that one party knows; the other knows its shape.
-
-    Attributes
-    ----------
-    owner
-        Rank of the party that knows it.
-    values
-        The numbers, int64 or, for the ring of 32 bits, int32; anything of the same shape and type
-        at the other party.
-    """
-
-    owner: int
-    values: NDArray[np.int64] | NDArray[np.int32]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the array."""
-        return self.values.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of its numbers."""
-        return self.values.dtype
-
-
 def encoded(value: float) -> int:
     """Return a number as ring element of 128 bits, for the party that knows it."""
-    return round(value * 2.0 ** FRACTION[128]) % MODULUS
+    return round(value * 2.0**FRACTION) % MODULUS
 
 
 def signed(element: int) -> int:
@@ -131,27 +104,22 @@ def signed(element: int) -> int:
     return element - MODULUS if element >> 127 else element
 
 
-def pack(value: SecretShare | Private | NDArray[Any], rank: int, bits: int) -> Share:
-    """Return what the runtime of the engine takes."""
-    from spu.libspu import Share, ValueChunk, ValueMeta, Visibility
+def pack(value: SecretShare | NDArray[Any]) -> Share:
+    """Return what the runtime of the engine takes: a share, or an array that both parties know."""
+    from spu.libspu import DataType, Share, ValueChunk, ValueMeta, Visibility
 
     meta = ValueMeta()
-    meta.data_type = _data_type(value.dtype)
+    meta.data_type = DataType.DT_F64 if value.dtype == np.float64 else DataType.DT_I64
     meta.is_complex = False
     meta.shape = list(value.shape)
     if isinstance(value, SecretShare):
-        if value.bits != bits:
-            raise ArgumentError(f"A secret of {value.bits} bits was given to the ring of {bits}.")
+        if value.bits != 128:
+            raise ArgumentError(f"The engine takes secrets of 128 bits, got {value.bits}.")
         words = value.words
-        meta.visibility, meta.storage_type = Visibility.VIS_SECRET, f"cheetah.AShr<FM{bits}>"
-    elif isinstance(value, Private):
-        mine = value.values if value.owner == rank else np.zeros(value.shape, value.dtype)
-        words = _elements(mine, bits)
-        meta.visibility = Visibility.VIS_PRIVATE
-        meta.storage_type = f"Priv2k<FM{bits},{value.owner}>"
+        meta.visibility, meta.storage_type = Visibility.VIS_SECRET, SHARED
     else:
-        words = _elements(value, bits)
-        meta.visibility, meta.storage_type = Visibility.VIS_PUBLIC, f"Pub2k<FM{bits}>"
+        words = _elements(value)
+        meta.visibility, meta.storage_type = Visibility.VIS_PUBLIC, "Pub2k<FM128>"
     content = np.ascontiguousarray(words).tobytes()
     chunk = ValueChunk()
     chunk.total_bytes, chunk.chunk_offset, chunk.content = len(content), 0, content
@@ -161,40 +129,27 @@ def pack(value: SecretShare | Private | NDArray[Any], rank: int, bits: int) -> S
     return share
 
 
-def unpack(share: Share, bits: int) -> SecretShare:
+def unpack(share: Share) -> SecretShare:
     """Return a result of the engine's runtime as array."""
     from spu.libspu import DataType, ValueChunk, ValueMeta
 
     meta = ValueMeta()
     meta.ParseFromString(share.meta)
-    if meta.storage_type != f"cheetah.AShr<FM{bits}>":
+    if meta.storage_type != SHARED:
         raise ArgumentError(f"A program gave {meta.storage_type}; additive shares are needed.")
     parts = []
     for data in share.share_chunks:
         chunk = ValueChunk()
         chunk.ParseFromString(data)
         parts.append(chunk.content)
-    shape = (*meta.shape.dims, *((2,) if bits == 128 else ()))
-    words = np.frombuffer(b"".join(parts), dtype=np.uint32 if bits == 32 else np.uint64)
-    return SecretShare(words.reshape(shape), bits, real=meta.data_type == DataType.DT_F64)
+    words = np.frombuffer(b"".join(parts), dtype=np.uint64).reshape(*meta.shape.dims, 2)
+    return SecretShare(words, 128, real=meta.data_type == DataType.DT_F64)
 
 
-def _data_type(dtype: np.dtype[Any]) -> Any:
-    from spu.libspu import DataType
-
-    if dtype == np.float64:
-        return DataType.DT_F64
-    return DataType.DT_I32 if dtype == np.int32 else DataType.DT_I64
-
-
-def _elements(values: NDArray[Any], bits: int) -> Elements:
-    """Return public or private numbers as ring elements."""
-    if bits == 32:
-        return np.ascontiguousarray(values, dtype=np.int32).view(np.uint32)
+def _elements(values: NDArray[Any]) -> Words:
+    """Return public numbers as ring elements."""
     if values.dtype == np.float64:
-        low = np.rint(values * 2.0 ** FRACTION[bits])
-        if bits == 64:
-            return low.astype(np.int64).view(np.uint64)
+        low = np.rint(values * 2.0**FRACTION)
         # The absolute value is split exactly; -1 and 2^64 are not neighbours in floating point.
         high = np.floor(np.abs(low) / 2.0**64)
         rest = (np.abs(low) - high * 2.0**64).astype(np.uint64)
@@ -204,6 +159,4 @@ def _elements(values: NDArray[Any], bits: int) -> Elements:
         carry = (negative & (rest == 0)).astype(np.uint64)
         return np.stack([below, above + carry], axis=-1)
     words = np.ascontiguousarray(values, dtype=np.int64).view(np.uint64)
-    if bits == 64:
-        return words
     return np.stack([words, (words.view(np.int64) >> 63).view(np.uint64)], axis=-1)

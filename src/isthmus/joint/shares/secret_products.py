@@ -1,0 +1,311 @@
+"""Products of one party's bits with the other party's numbers, as shares, by oblivious transfer.
+
+For each bit, the first party obtains a random number if the bit is zero, and the same number plus
+the second party's if it is one, and the second party does not learn which. Sums of what both then
+hold are shares of sums of products. Unlike with encrypted columns, the first party can give nothing
+but bits, and learns nothing from the messages, whatever its program.
+
+Random numbers are stretched from 128 transfers of seeds (Ishai, Kilian, Nissim and Petrank 2003).
+That the first party used the same bits in all of them is checked by a linear hash, as in Keller,
+Orsini and Scholl (2015) with the proof of Roy (2022), "SoftSpokenOT". The hash is the tag of
+AES-GCM, under a key that follows from all that was sent: of data without text it is a polynomial
+over GF(2^128), so linear up to a constant. Random numbers are hashes of the transfers' keys by
+AES with a key that both know (Guo, Katz, Wang and Yu 2020).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from numpy.typing import NDArray
+
+from isthmus.joint.shares.base_transfers import broken, choose_seeds, offer_seeds
+
+if TYPE_CHECKING:
+    from spu.libspu.link import Context
+
+Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+SECURITY = 128
+"""Number of transfers of seeds, and bits of the hash that checks them."""
+
+ELEMENTS = 1 << 20
+"""Maximum number of products in a message."""
+
+AHEAD = 4
+"""Messages of the first party for which the answer of the second is still to come."""
+
+KEY = 16
+
+
+@final
+@dataclass(frozen=True)
+class ColumnProducts:
+    """All products of some columns of the first party, of bits, with some of the second party.
+
+    Attributes
+    ----------
+    widths
+        Number of columns of both parties.
+    own
+        Returns this party's columns of a range of rows: bits (bool) of the first party, numbers of
+        the second.
+    """
+
+    widths: tuple[int, int]
+    own: Callable[[slice], NDArray[Any]]
+
+
+@final
+class SecretProducts:
+    """Multiplies together with the other party; the first party has bits, the second numbers.
+
+    Both parties must call the same methods in the same order with the same shapes.
+    """
+
+    def __init__(self, link: Context) -> None:
+        self._side = _Chooser(link) if link.rank == 0 else _Sender(link)
+
+    def sums(self, wanted: Sequence[ColumnProducts], rows: int, bits: int) -> list[NDArray[Any]]:
+        """Return this party's share of sums over rows of products of columns.
+
+        Parameters
+        ----------
+        wanted
+            What to multiply; the shapes are the same at both parties.
+        bits
+            Size of the ring: 32 or 64.
+
+        Returns
+        -------
+        list of ndarray
+            One matrix for each, with a row for each column of the first party.
+        """
+        word = np.uint32 if bits == 32 else np.uint64
+        totals = [np.zeros(products.widths, dtype=word) for products in wanted]
+        parts = list(messages(wanted, rows))
+        blocks = (_Block(wanted[k].own(at), wanted[k].widths) for k, at in parts)
+        for (k, _), share in zip(parts, self._side.shares(blocks, word), strict=True):
+            totals[k] += share.sum(axis=0, dtype=word)
+        return totals
+
+    def each(self, own: NDArray[Any]) -> Words:
+        """Return this party's share of products of single numbers, in the ring of 64 bits."""
+        parts = [slice(k, k + ELEMENTS // 4) for k in range(0, len(own), ELEMENTS // 4)]
+        blocks = (_Block(own[at, None], (1, 1)) for at in parts)
+        return np.concatenate([s.ravel() for s in self._side.shares(blocks, np.uint64)])
+
+
+def carries(products: SecretProducts, shares: NDArray[Any]) -> Words:
+    """Return this party's share of whether two shares add up to more than their ring holds.
+
+    Of secrets in the lower half of the ring, that is so exactly if one of the shares has its first
+    bit set: if none has, they are too small, and if only one has and they did not exceed the ring,
+    the secret would have its first bit set.
+    """
+    first = shares.ravel() >> shares.dtype.type(8 * shares.itemsize - 1)
+    own: Words = first.astype(np.uint64) - products.each(first)
+    return own.reshape(shares.shape)
+
+
+def messages(wanted: Sequence[ColumnProducts], rows: int) -> Iterator[tuple[int, slice]]:
+    """Yield which of the products, and which rows of them, each message is about."""
+    for k, products in enumerate(wanted):
+        first, second = products.widths
+        # A key of 16 bytes is sent for each bit, as much as four products of 32 bits.
+        height = max(1, ELEMENTS // (first * max(second, 4)))
+        for start in range(0, rows, height):
+            yield k, slice(start, min(start + height, rows))
+
+
+@final
+@dataclass(frozen=True)
+class _Block:
+    """The columns of this party in a few rows, and the number of columns of both."""
+
+    own: NDArray[Any]
+    widths: tuple[int, int]
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return len(self.own), *self.widths
+
+
+@final
+class _Chooser:
+    """The party that has bits."""
+
+    def __init__(self, link: Context) -> None:
+        self._link = link
+        seeds, session = offer_seeds(link, SECURITY)
+        self._streams = [(_stream(a), _stream(b)) for a, b in seeds]
+        self._pads = _Pads(session)
+
+    def shares(self, blocks: Iterable[_Block], word: Any) -> Iterator[NDArray[Any]]:
+        waiting: deque[tuple[_Block, Words]] = deque()
+        for block in blocks:
+            waiting.append((block, self._send(block.own.ravel())))
+            if len(waiting) > AHEAD:
+                yield self._take(*waiting.popleft(), word)
+        while waiting:
+            yield self._take(*waiting.popleft(), word)
+
+    def _send(self, bits: NDArray[np.bool_]) -> Words:
+        """Send what the other party needs, and return the keys of the chosen numbers."""
+        size = _padded(bits.size)
+        chosen = np.frombuffer(bytearray(os.urandom(size // 8)), dtype=np.uint8)
+        given = np.packbits(bits, bitorder="little")
+        chosen[: given.size] = given
+        empty = bytes(size // 8)
+        firsts = np.empty((SECURITY, size // 8), dtype=np.uint8)
+        sent = np.empty_like(firsts)
+        for j, (first, second) in enumerate(self._streams):
+            firsts[j] = np.frombuffer(first.update(empty), dtype=np.uint8)
+            sent[j] = np.frombuffer(second.update(empty), dtype=np.uint8)
+        sent ^= firsts
+        sent ^= chosen
+        message = sent.tobytes()
+        check = _Check(self._pads.session, self._pads.used, message)
+        proof = check(chosen) + b"".join(map(check, firsts))
+        self._link.send(1 - self._link.rank, message + proof)
+        return self._pads.numbered(_transposed(firsts)[: bits.size])
+
+    def _take(self, block: _Block, keys: Words, word: Any) -> NDArray[Any]:
+        """Return the shares of products, with what the other party sends."""
+        rows, first, second = block.shape
+        numbers = self._pads(keys, second, word)
+        data = bytes(self._link.recv(1 - self._link.rank))
+        if len(data) != numbers.nbytes:
+            raise broken()
+        corrections = np.frombuffer(data, dtype=word).reshape(numbers.shape)
+        numbers += corrections * block.own.reshape(-1, 1).astype(word)
+        return numbers.reshape(rows, first, second)
+
+
+@final
+class _Sender:
+    """The party that has numbers."""
+
+    def __init__(self, link: Context) -> None:
+        self._link = link
+        choice = os.urandom(KEY)
+        self._choice = np.frombuffer(choice, dtype=np.uint64)
+        self._choices = np.unpackbits(np.frombuffer(choice, dtype=np.uint8), bitorder="little")
+        seeds, session = choose_seeds(link, self._choices.tolist())
+        self._streams = [_stream(seed) for seed in seeds]
+        self._pads = _Pads(session)
+
+    def shares(self, blocks: Iterable[_Block], word: Any) -> Iterator[NDArray[Any]]:
+        for block in blocks:
+            rows, first, second = block.shape
+            keys = self._receive(rows * first)
+            zero = self._pads(keys, second, word)
+            keys[:, :2] ^= self._choice
+            sent = zero - self._pads(keys, second, word)
+            sent.reshape(block.shape)[...] += block.own.astype(word)[:, None, :]
+            self._link.send(1 - self._link.rank, sent.tobytes())
+            yield np.negative(zero).reshape(block.shape)
+
+    def _receive(self, number: int) -> Words:
+        """Return the keys of the numbers for a bit of zero; those for one differ by the choice."""
+        size = _padded(number)
+        data = bytes(self._link.recv(1 - self._link.rank))
+        length = SECURITY * size // 8
+        if len(data) != length + (SECURITY + 1) * KEY:
+            raise broken()
+        received = np.frombuffer(data[:length], dtype=np.uint8).reshape(SECURITY, -1)
+        empty = bytes(size // 8)
+        columns = np.empty_like(received)
+        for j, stream in enumerate(self._streams):
+            columns[j] = np.frombuffer(stream.update(empty), dtype=np.uint8)
+        columns ^= received * self._choices[:, None]
+        check = _Check(self._pads.session, self._pads.used, data[:length])
+        proof = np.frombuffer(data[length:], dtype=np.uint8).reshape(-1, KEY)
+        expected = proof[1:] ^ proof[0] * self._choices[:, None]
+        found = np.frombuffer(b"".join(map(check, columns)), dtype=np.uint8).reshape(-1, KEY)
+        if not (found == expected).all():
+            raise broken()
+        return self._pads.numbered(_transposed(columns)[:number])
+
+
+@final
+class _Check:
+    """A linear hash of bits, under a key that depends on all that was sent."""
+
+    def __init__(self, session: bytes, number: int, message: bytes) -> None:
+        start = b"isthmus check" + session + number.to_bytes(8, "little")
+        key = hashlib.sha256(start + hashlib.sha256(message).digest()).digest()
+        self._tag = AESGCM(key)
+        self._constant = self._of(bytes(len(message) // SECURITY))
+
+    def __call__(self, bits: Bytes) -> bytes:
+        found = int.from_bytes(self._of(bits.tobytes()), "little")
+        return (found ^ int.from_bytes(self._constant, "little")).to_bytes(KEY, "little")
+
+    def _of(self, data: bytes) -> bytes:
+        return self._tag.encrypt(bytes(12), b"", data)
+
+
+@final
+class _Pads:
+    """Random numbers from keys, different ones for each transfer."""
+
+    def __init__(self, session: bytes) -> None:
+        self.session = session
+        self.used = 0
+        key = hashlib.sha256(b"isthmus numbers" + session).digest()[:KEY]
+        self._cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+
+    def numbered(self, keys: Words) -> Words:
+        """Return keys with the number of their transfer as a third word."""
+        numbers = np.arange(self.used, self.used + len(keys), dtype=np.uint64)
+        self.used += len(keys)
+        return np.column_stack([keys, numbers])
+
+    def __call__(self, keys: Words, width: int, word: Any) -> NDArray[Any]:
+        """Return so many numbers for each key."""
+        blocks = -(-width * np.dtype(word).itemsize // KEY)
+        hidden = self._permuted(np.ascontiguousarray(keys[:, :2]))
+        inputs = np.empty((len(keys), blocks, 2), dtype=np.uint64)
+        inputs[:, :, 0] = (hidden[:, 0] ^ keys[:, 2])[:, None]
+        inputs[:, :, 1] = hidden[:, 1, None] ^ np.arange(blocks, dtype=np.uint64)
+        outputs = self._permuted(inputs)
+        outputs ^= hidden[:, None]
+        numbers: NDArray[Any] = outputs.view(word).reshape(len(keys), -1)[:, :width]
+        return numbers
+
+    def _permuted(self, words: Words) -> Words:
+        result = np.empty(words.nbytes + KEY, dtype=np.uint8)
+        self._cipher.update_into(words.reshape(-1).view(np.uint8).data, result.data)
+        return result[: words.nbytes].view(np.uint64).reshape(words.shape)
+
+
+def _padded(number: int) -> int:
+    """Return how many transfers are made for this number: 128 or more are random, for the check."""
+    return SECURITY * (-(-number // SECURITY) + 1)
+
+
+def _stream(seed: bytes) -> Any:
+    return Cipher(algorithms.AES(seed), modes.CTR(bytes(KEY))).encryptor()
+
+
+def _transposed(rows: Bytes) -> Words:
+    """Return the columns of a matrix of 128 rows of bits, as two words each."""
+    groups = rows.reshape(SECURITY // 8, 8, -1).transpose(2, 0, 1)
+    words = np.ascontiguousarray(groups).view(np.uint64)
+    for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0xF0F0F0F0)):
+        # Each word is a square of 8 x 8 bits: swap its halves, quarters and eighths.
+        distance = np.uint64(shift)
+        swapped = (words ^ words >> distance) & np.uint64(mask)
+        words ^= swapped ^ swapped << distance
+    columns = words.view(np.uint8).reshape(-1, SECURITY // 8, 8).transpose(0, 2, 1)
+    return np.ascontiguousarray(columns).view(np.uint64).reshape(-1, 2)

@@ -1,0 +1,257 @@
+"""Products by oblivious transfer: sums are right, shares alone tell nothing, cheating is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.joint.shares.links import at_both
+
+from isthmus.errors import AbortedError
+from isthmus.joint.shares import secret_products
+from isthmus.joint.shares.base_transfers import (
+    CURVE,
+    ENCODED,
+    added,
+    choose_seeds,
+    decoded,
+    encoded,
+    masking,
+    negative,
+    offer_seeds,
+    point_from,
+)
+from isthmus.joint.shares.secret_products import (
+    KEY,
+    SECURITY,
+    ColumnProducts,
+    SecretProducts,
+    _Check,
+    _transposed,
+    carries,
+)
+
+
+def sums(own: list[NDArray[Any]], bits: int = 32, change: Callable[..., None] | None = None) -> Any:
+    """Return what both parties get for the products of their matrices, and the link's ends."""
+    rows, widths = len(own[0]), (own[0].shape[1], own[1].shape[1])
+
+    def run(link: Any) -> Any:
+        products = SecretProducts(link)
+        if change is not None:
+            change(link, products)
+        mine = own[link.rank]
+        return products.sums([ColumnProducts(widths, lambda at: mine[at])], rows, bits)[0]
+
+    return at_both(run)
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 127, 128, 129, 1000])
+@pytest.mark.parametrize("widths", [(1, 1), (3, 5), (2, 17)])
+def test_shares_add_up_to_the_products(rows: int, widths: tuple[int, int]) -> None:
+    rng = np.random.default_rng(rows)
+    own: list[NDArray[Any]] = [
+        rng.random((rows, widths[0])) < 0.4,
+        rng.integers(0, 2, (rows, widths[1])),
+    ]
+    (first, second), _ = sums(own)
+    assert (first + second == own[0].astype(np.int64).T @ own[1]).all()
+    assert first.dtype == np.uint32
+
+
+def test_numbers_of_64_bits_with_signs() -> None:
+    rng = np.random.default_rng(0)
+    own: list[NDArray[Any]] = [rng.random((50, 4)) < 0.5, rng.integers(-(2**50), 2**50, (50, 3))]
+    (first, second), _ = sums(own, 64)
+    assert ((first + second).view(np.int64) == own[0].astype(np.int64).T @ own[1]).all()
+
+
+def test_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More than the link holds, in both directions."""
+    monkeypatch.setattr(secret_products, "ELEMENTS", 64)
+    rng = np.random.default_rng(1)
+    own: list[NDArray[Any]] = [rng.random((500, 2)) < 0.5, rng.integers(0, 2, (500, 3))]
+    (first, second), links = sums(own)
+    assert (first + second == own[0].astype(np.int64).T @ own[1]).all()
+    assert len(links[0].seen) > 50
+
+
+def test_a_share_and_all_messages_change_with_every_run() -> None:
+    own = [np.ones((200, 1), dtype=bool), np.ones((200, 1), dtype=np.int64)]
+    runs = [sums(own) for _ in range(2)]
+    shares = {int(share[0, 0]) for results, _ in runs for share in results}
+    assert len(shares) == 4
+    for rank in (0, 1):
+        messages = [set(links[rank].seen) for _, links in runs]
+        assert messages[0].isdisjoint(messages[1])
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_messages_look_random(value: bool) -> None:
+    """Columns of zeros and of ones: half of the bits of each message, and of each column of it."""
+    own = [np.full((8000, 1), value), np.full((8000, 1), int(value))]
+    _, links = sums(own)
+    (choice,) = (data for data in links[1].seen if len(data) > 10_000)
+    (answer,) = (data for data in links[0].seen if len(data) > 10_000)
+    for data in (choice, answer):
+        shown = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
+        assert abs(shown.mean() - 0.5) < 5 * 0.5 / np.sqrt(shown.size)
+    columns = np.frombuffer(choice[: -(SECURITY + 1) * KEY], dtype=np.uint8).reshape(SECURITY, -1)
+    means = np.unpackbits(columns, axis=1).mean(axis=1)
+    assert np.abs(means - 0.5).max() < 6 * 0.5 / np.sqrt(8 * columns.shape[1])
+
+
+# --- a party that deviates ----------------------------------------------------------------------
+
+
+def other_bits(places: list[int]) -> Callable[..., None]:
+    """Use other bits for the second half of some of the 128 streams than for the rest."""
+
+    class Changed:
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        def update(self, data: bytes) -> bytes:
+            return bytes(255 - x for x in self._stream.update(data))
+
+    def change(link: Any, products: Any) -> None:
+        if link.rank == 0:
+            streams = products._side._streams
+            for j in places:
+                streams[j] = streams[j][0], Changed(streams[j][1])
+
+    return change
+
+
+def test_different_bits_in_some_transfers_are_found() -> None:
+    own = [np.zeros((10, 1), dtype=bool), np.ones((10, 1), dtype=np.int64)]
+    (_, second), _ = sums(own, change=other_bits(list(range(64))))
+    assert isinstance(second, AbortedError)
+    assert second.reason == "broken message"
+    assert not isinstance(sums(own, change=other_bits([]))[0][1], AbortedError)
+
+
+def test_a_guess_of_the_secret_choice_is_right_half_of_the_time() -> None:
+    """What a party can try: one bit of the other's secret, which ends the run if it is wrong."""
+    own = [np.zeros((1, 1), dtype=bool), np.ones((1, 1), dtype=np.int64)]
+    caught = [isinstance(sums(own, change=other_bits([j]))[0][1], AbortedError) for j in range(40)]
+    assert 5 < sum(caught) < 35
+
+
+def test_the_first_party_knows_one_key_and_the_second_both() -> None:
+    bits = np.random.default_rng(3).random(300) < 0.5
+
+    def run(link: Any) -> Any:
+        side: Any = SecretProducts(link)._side
+        if link.rank == 0:
+            return side._send(bits)
+        return side._receive(bits.size), side._choice
+
+    (chosen, (zeros, choice)), _ = at_both(run)
+    ones = zeros[:, :2] ^ choice
+    assert (chosen[:, :2] == np.where(bits[:, None], ones, zeros[:, :2])).all()
+    assert len(np.unique(zeros[:, :2], axis=0)) == 300
+    assert (chosen[:, 2] == np.arange(300)).all()
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("cut", [lambda d: d[:-1], lambda d: d + b"0", lambda _: b""])
+def test_messages_of_another_length_are_refused(rank: int, cut: Callable[[bytes], bytes]) -> None:
+    def change(link: Any, _: Any) -> None:
+        if link.rank == rank:
+            send = link.send
+            link.send = lambda to, data: send(to, cut(data))
+
+    own = [np.zeros((10, 1), dtype=bool), np.ones((10, 1), dtype=np.int64)]
+    results, _ = sums(own, change=change)
+    assert isinstance(results[1 - rank], AbortedError)
+
+
+def test_the_hash_of_the_check_is_linear_and_depends_on_the_message() -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.integers(0, 256, (2, 32)).astype(np.uint8)
+    message = bytes(32 * SECURITY)
+    check, other = _Check(b"s", 0, message), _Check(b"s", 1, message)
+    both = np.frombuffer(check(first), np.uint8) ^ np.frombuffer(check(second), np.uint8)
+    assert check(first ^ second) == both.tobytes()
+    assert check(np.zeros(32, dtype=np.uint8)) == bytes(KEY)
+    assert check(first) != other(first)
+    # A single bit anywhere changes it.
+    units = np.packbits(np.eye(256, dtype=np.uint8), axis=1)
+    assert len({check(unit) for unit in units}) == 256
+
+
+def test_transposed() -> None:
+    rows = np.random.default_rng(6).integers(0, 256, (SECURITY, 40)).astype(np.uint8)
+    bits = np.unpackbits(rows, axis=1, bitorder="little")
+    columns = np.packbits(np.ascontiguousarray(bits.T), axis=1, bitorder="little")
+    assert (_transposed(rows) == columns.view(np.uint64)).all()
+
+
+# --- carries ------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**64 - 1)), min_size=1))
+@settings(max_examples=5, deadline=None)
+def test_carries(pairs: list[tuple[int, int]]) -> None:
+    for bits, word in ((32, np.uint32), (64, np.uint64)):
+        ring = 2**bits
+        secrets = [a % (ring // 2) for a, _ in pairs]
+        masks = [b % ring for _, b in pairs]
+        shares = [[(a - b) % ring for a, b in zip(secrets, masks, strict=True)], masks]
+
+        def run(link: Any, shares: Any = shares, word: Any = word) -> Any:
+            return carries(SecretProducts(link), np.array(shares[link.rank], dtype=word))
+
+        (first, second), _ = at_both(run)
+        expected = [a + b >= ring for a, b in zip(*shares, strict=True)]
+        assert (first + second).tolist() == expected
+
+
+# --- the transfers of seeds ---------------------------------------------------------------------
+
+
+def test_seeds_of_one_choice() -> None:
+    choices = [0, 1, 1, 0, 1]
+    results, _ = at_both(
+        lambda link: offer_seeds(link, 5) if link.rank == 0 else choose_seeds(link, choices)
+    )
+    (pairs, session), (chosen, same) = results
+    assert session == same
+    assert chosen == [pair[c] for pair, c in zip(pairs, choices, strict=True)]
+    assert len({seed for pair in pairs for seed in pair}) == 10
+
+
+def test_the_key_that_was_not_chosen_is_a_hash_plus_a_random_point() -> None:
+    """The sum of what is sent and the hash of the other one is the key, only for the choice."""
+    _, links = at_both(
+        lambda link: offer_seeds(link, 1) if link.rank == 0 else choose_seeds(link, [1])
+    )
+    start, points = links[1].seen[0], links[0].seen[0]
+    pair = points[:ENCODED], points[ENCODED:]
+    keys = [added(decoded(pair[i]), masking(start, 0, i, pair[1 - i])) for i in (0, 1)]
+    assert len({encoded(key) for key in keys}) == 2
+
+
+def test_sums_of_points_by_the_curve() -> None:
+    """Three times the base point, as one plus two, is the public key of three."""
+    one, two, three = (ec.derive_private_key(k, CURVE).public_key() for k in (1, 2, 3))
+    assert encoded(added(one, two)) == encoded(three)
+    assert encoded(added(three, negative(two))) == encoded(one)
+    with pytest.raises(AbortedError):
+        added(one, negative(one))
+    assert encoded(point_from(b"a")) == encoded(point_from(b"a")) != encoded(point_from(b"b"))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x02" * (ENCODED - 1), b"\x05" * ENCODED, bytes(ENCODED), b"\xff" * ENCODED]
+)
+def test_what_is_no_point_is_refused(data: bytes) -> None:
+    with pytest.raises(AbortedError):
+        decoded(data)
