@@ -54,18 +54,18 @@ def compute(engine: SecretSharingRuntime, columns: Columns, job: dict[str, Any])
 def count_work(engine: SecretSharingRuntime) -> list[Work]:
     """Add up the work of all programs and products that run, in a list of one element."""
     done = [Work()]
-    run, sums = engine.run, engine.products.sums
+    run, counts = engine.run, engine.products.counts
 
     def counted(program: Any, *inputs: Any) -> Any:
         done[0] += work_of(program.__name__, [value.shape for value in inputs])
         return run(program, *inputs)
 
-    def counted_sums(wanted: Any, rows: int, bits: int) -> Any:
+    def counted_products(wanted: Any, rows: int) -> Any:
         done[0] += work_of_products(wanted, rows)
-        return sums(wanted, rows, bits)
+        return counts(wanted, rows)
 
     engine.run = counted  # type: ignore[method-assign]
-    engine.products.sums = counted_sums  # type: ignore[method-assign]
+    engine.products.counts = counted_products  # type: ignore[method-assign]
     return done
 
 

@@ -13,7 +13,7 @@ from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.cost import ROUNDS, Cost, Rehearsal, Work, estimated
 from isthmus.joint.shares.requests import PrivateK2Request, StructureOnlyRequest
 from isthmus.joint.shares.secret_functions import count_intervals
-from isthmus.joint.shares.secret_products import AHEAD, ELEMENTS
+from isthmus.joint.shares.secret_products import AHEAD, GROUP, MESSAGE
 from isthmus.joint.shares.secret_scores import CountScore
 
 
@@ -28,27 +28,26 @@ def rehearsed(levels: list[int], owners: list[int], people: int, parents: int) -
 
 
 def test_work_of_two_variables_by_hand() -> None:
-    """Products of (3 - 1) with (4 - 1) columns, the first bits of 6 sums, 12 cells in a batch of
-    64, and a choice between two scores."""
+    """Products of (3 - 1) with (4 - 1) columns, the first bits of 6 counts of each of 8 groups of
+    people, 12 cells in a batch of 64, and a choice between two scores."""
     bounds = len(count_intervals(1000).starts) - 1
     comparisons = 64 * bounds + 2
     rounds = sum(ROUNDS.values()) + 2 + 2 + 1
-    assert rehearsed([3, 4], [0, 1], 1000, 1) == Work(2, 2006, 6006, comparisons, rounds)
+    assert rehearsed([3, 4], [0, 1], 1000, 1) == Work(2, 2048, 6048, comparisons, rounds)
 
 
 def test_a_second_parent_needs_only_new_products() -> None:
     """x0, x2 | x1: first x0x1, x1x2; then x0x1x2, each one product of n numbers."""
     first = rehearsed([2, 2, 2], [0, 1, 0], 1000, 1)
     both = rehearsed([2, 2, 2], [0, 1, 0], 1000, 2)
-    assert first.products == 2 * 1000 + 2
-    assert both.products == 3 * 1000 + 3
+    assert first.products == 2 * 1008
+    assert both.products == 3 * 1008
 
 
 def test_products_are_sent_in_blocks() -> None:
-    """A transfer takes as much of a message as four products."""
-    few, many = (
-        rehearsed([2, 2], [0, 1], n, 1) for n in (ELEMENTS // 4, 3 * AHEAD * ELEMENTS // 4)
-    )
+    """A transfer takes 16 bytes of a message, as much as 16 products."""
+    height = MESSAGE // 16 // GROUP * GROUP
+    few, many = (rehearsed([2, 2], [0, 1], n * height, 1) for n in (AHEAD, 3 * AHEAD))
     assert many.rounds == few.rounds + 2
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,53 +38,86 @@ from isthmus.joint.shares.secret_products import (
 )
 
 
-def sums(own: list[NDArray[Any]], bits: int = 32, change: Callable[..., None] | None = None) -> Any:
-    """Return what both parties get for the products of their matrices, and the link's ends."""
+def products(
+    own: Sequence[NDArray[Any]],
+    chooser: int = 0,
+    signed: bool = False,
+    change: Callable[..., None] | None = None,
+) -> Any:
+    """Return what both parties get for the products of their matrices, and the link's ends.
+
+    The first matrix is of bits, and belongs to the party that chooses.
+    """
     rows, widths = len(own[0]), (own[0].shape[1], own[1].shape[1])
 
     def run(link: Any) -> Any:
-        products = SecretProducts(link)
+        secret = SecretProducts(link)
         if change is not None:
-            change(link, products)
-        mine = own[link.rank]
-        return products.sums([ColumnProducts(widths, lambda at: mine[at])], rows, bits)[0]
+            change(link, secret)
+        mine = own[0] if link.rank == chooser else own[1]
+        wanted = ColumnProducts(chooser, widths, lambda at: mine[at])
+        return secret.sums(wanted, rows) if signed else secret.counts([wanted], rows)[0]
 
     return at_both(run)
 
 
-@pytest.mark.parametrize("rows", [1, 7, 8, 127, 128, 129, 1000])
-@pytest.mark.parametrize("widths", [(1, 1), (3, 5), (2, 17)])
-def test_shares_add_up_to_the_products(rows: int, widths: tuple[int, int]) -> None:
+def bits_of(rng: np.random.Generator, *shape: int) -> NDArray[np.bool_]:
+    return rng.random(shape) < 0.4
+
+
+@pytest.mark.parametrize("rows", [1, 7, 8, 126, 127, 128, 129, 255, 1000])
+@pytest.mark.parametrize(("widths", "chooser"), [((1, 1), 0), ((3, 5), 1), ((2, 17), 0)])
+def test_shares_add_up_to_the_counts(rows: int, widths: tuple[int, int], chooser: int) -> None:
     rng = np.random.default_rng(rows)
-    own: list[NDArray[Any]] = [
-        rng.random((rows, widths[0])) < 0.4,
-        rng.integers(0, 2, (rows, widths[1])),
-    ]
-    (first, second), _ = sums(own)
-    assert (first + second == own[0].astype(np.int64).T @ own[1]).all()
-    assert first.dtype == np.uint32
+    own = [bits_of(rng, rows, width) for width in widths]
+    (first, second), _ = products(own, chooser)
+    assert (first + second == own[0].astype(np.int64).T @ own[1].astype(np.int64)).all()
+
+
+@pytest.mark.parametrize("rows", [127, 128, 12_700])
+def test_counts_of_all_rows(rows: int) -> None:
+    (first, second), _ = products([np.ones((rows, 1), dtype=bool)] * 2)
+    assert (first + second).tolist() == [[rows]]
 
 
 def test_numbers_of_64_bits_with_signs() -> None:
     rng = np.random.default_rng(0)
-    own: list[NDArray[Any]] = [rng.random((50, 4)) < 0.5, rng.integers(-(2**50), 2**50, (50, 3))]
-    (first, second), _ = sums(own, 64)
-    assert ((first + second).view(np.int64) == own[0].astype(np.int64).T @ own[1]).all()
+    numbers: NDArray[Any] = rng.integers(-(2**50), 2**50, (50, 3))
+    bits = bits_of(rng, 50, 4)
+    (first, second), _ = products([bits, numbers], signed=True)
+    assert ((first + second).view(np.int64) == bits.astype(np.int64).T @ numbers).all()
 
 
-def test_many_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than the link holds, in both directions."""
-    monkeypatch.setattr(secret_products, "ELEMENTS", 64)
+@pytest.mark.parametrize("lifted", [1, 20, 1 << 22])
+def test_many_messages_of_both(monkeypatch: pytest.MonkeyPatch, lifted: int) -> None:
+    """More than the link holds, in both directions, and several products in one call."""
+    monkeypatch.setattr(secret_products, "MESSAGE", 256)
+    monkeypatch.setattr(secret_products, "LIFTED", lifted)
     rng = np.random.default_rng(1)
-    own: list[NDArray[Any]] = [rng.random((500, 2)) < 0.5, rng.integers(0, 2, (500, 3))]
-    (first, second), links = sums(own)
-    assert (first + second == own[0].astype(np.int64).T @ own[1]).all()
-    assert len(links[0].seen) > 50
+    columns = bits_of(rng, 300, 5), bits_of(rng, 300, 6)
+    places = [(0, [0, 1], [0, 2]), (1, [3], [1, 2, 4]), (0, [2], [5]), (1, [1, 5], [0])]
+
+    def run(link: Any) -> Any:
+        wanted = [
+            ColumnProducts(c, (len(a), len(b)), _part(columns[link.rank], a if mine else b))
+            for c, a, b in places
+            for mine in (c == link.rank,)
+        ]
+        return SecretProducts(link).counts(wanted, 300)
+
+    (first, second), links = at_both(run)
+    for k, (chooser, a, b) in enumerate(places):
+        x, y = columns[chooser][:, a].astype(int), columns[1 - chooser][:, b].astype(int)
+        assert (first[k] + second[k] == x.T @ y).all()
+    assert min(len(link.seen) for link in links) > 50
+
+
+def _part(columns: NDArray[Any], places: list[int]) -> Callable[[slice], NDArray[Any]]:
+    return lambda at: columns[at][:, places]
 
 
 def test_a_share_and_all_messages_change_with_every_run() -> None:
-    own = [np.ones((200, 1), dtype=bool), np.ones((200, 1), dtype=np.int64)]
-    runs = [sums(own) for _ in range(2)]
+    runs = [products([np.ones((200, 1), dtype=bool)] * 2) for _ in range(2)]
     shares = {int(share[0, 0]) for results, _ in runs for share in results}
     assert len(shares) == 4
     for rank in (0, 1):
@@ -95,10 +128,9 @@ def test_a_share_and_all_messages_change_with_every_run() -> None:
 @pytest.mark.parametrize("value", [False, True])
 def test_messages_look_random(value: bool) -> None:
     """Columns of zeros and of ones: half of the bits of each message, and of each column of it."""
-    own = [np.full((8000, 1), value), np.full((8000, 1), int(value))]
-    _, links = sums(own)
-    (choice,) = (data for data in links[1].seen if len(data) > 10_000)
-    (answer,) = (data for data in links[0].seen if len(data) > 10_000)
+    _, links = products([np.full((8000, 1), value)] * 2)
+    choice = max(links[1].seen, key=len)
+    (answer,) = (data for data in links[0].seen if len(data) == 8000)
     for data in (choice, answer):
         shown = np.unpackbits(np.frombuffer(data, dtype=np.uint8))
         assert abs(shown.mean() - 0.5) < 5 * 0.5 / np.sqrt(shown.size)
@@ -122,7 +154,7 @@ def other_bits(places: list[int]) -> Callable[..., None]:
 
     def change(link: Any, products: Any) -> None:
         if link.rank == 0:
-            streams = products._side._streams
+            streams = products._sides[0]._streams
             for j in places:
                 streams[j] = streams[j][0], Changed(streams[j][1])
 
@@ -130,25 +162,27 @@ def other_bits(places: list[int]) -> Callable[..., None]:
 
 
 def test_different_bits_in_some_transfers_are_found() -> None:
-    own = [np.zeros((10, 1), dtype=bool), np.ones((10, 1), dtype=np.int64)]
-    (_, second), _ = sums(own, change=other_bits(list(range(64))))
+    own = [np.zeros((10, 1), dtype=bool)] * 2
+    (_, second), _ = products(own, change=other_bits(list(range(64))))
     assert isinstance(second, AbortedError)
     assert second.reason == "broken message"
-    assert not isinstance(sums(own, change=other_bits([]))[0][1], AbortedError)
+    assert not isinstance(products(own, change=other_bits([]))[0][1], AbortedError)
 
 
 def test_a_guess_of_the_secret_choice_is_right_half_of_the_time() -> None:
     """What a party can try: one bit of the other's secret, which ends the run if it is wrong."""
-    own = [np.zeros((1, 1), dtype=bool), np.ones((1, 1), dtype=np.int64)]
-    caught = [isinstance(sums(own, change=other_bits([j]))[0][1], AbortedError) for j in range(40)]
-    assert 5 < sum(caught) < 35
+    own = [np.zeros((1, 1), dtype=bool)] * 2
+    caught = [
+        isinstance(products(own, change=other_bits([j]))[0][1], AbortedError) for j in range(20)
+    ]
+    assert 0 < sum(caught) < 20
 
 
 def test_the_first_party_knows_one_key_and_the_second_both() -> None:
     bits = np.random.default_rng(3).random(300) < 0.5
 
     def run(link: Any) -> Any:
-        side: Any = SecretProducts(link)._side
+        side: Any = SecretProducts(link)._sides[0]
         if link.rank == 0:
             return side._send(bits)
         return side._receive(bits.size), side._choice
@@ -168,8 +202,7 @@ def test_messages_of_another_length_are_refused(rank: int, cut: Callable[[bytes]
             send = link.send
             link.send = lambda to, data: send(to, cut(data))
 
-    own = [np.zeros((10, 1), dtype=bool), np.ones((10, 1), dtype=np.int64)]
-    results, _ = sums(own, change=change)
+    results, _ = products([np.zeros((10, 1), dtype=bool)] * 2, change=change)
     assert isinstance(results[1 - rank], AbortedError)
 
 
@@ -200,7 +233,7 @@ def test_transposed() -> None:
 @given(st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**64 - 1)), min_size=1))
 @settings(max_examples=5, deadline=None)
 def test_carries(pairs: list[tuple[int, int]]) -> None:
-    for bits, word in ((32, np.uint32), (64, np.uint64)):
+    for bits, word in ((8, np.uint8), (64, np.uint64)):
         ring = 2**bits
         secrets = [a % (ring // 2) for a, _ in pairs]
         masks = [b % ring for _, b in pairs]

@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.protocol import two_parties
-from isthmus.joint.shares.secret_products import AHEAD, ELEMENTS, ColumnProducts, messages
+from isthmus.joint.shares.secret_products import (
+    AHEAD,
+    GROUP,
+    LIFTED,
+    ColumnProducts,
+    messages,
+)
 from isthmus.joint.shares.shares import SecretShare, Words
 from isthmus.statistics import Kind
 
@@ -37,7 +43,7 @@ class Work:
     programs
         Number of programs that run.
     transfers
-        Bits of the first party that are multiplied with numbers of the second.
+        Bits of a party that are multiplied with numbers of the other.
     products
         Numbers with which they are multiplied, of all bits together.
     comparisons
@@ -58,10 +64,12 @@ class Work:
 
 def work_of_products(wanted: Sequence[ColumnProducts], rows: int) -> Work:
     """Return the work of products of columns with this number of rows."""
-    transfers = sum(first for first, _ in (products.widths for products in wanted))
-    products = sum(first * second for first, second in (products.widths for products in wanted))
-    sent = sum(1 for _ in messages(wanted, rows))
-    return Work(0, transfers * rows, products * rows, 0, math.ceil(sent / AHEAD))
+    transfers = rows * sum(products.widths[0] for products in wanted)
+    counts = sum(math.prod(products.widths) for products in wanted)
+    lifted = counts * math.ceil(rows / GROUP)
+    sent = sum(1 for products in wanted for _ in messages(products, rows, 1))
+    rounds = math.ceil(sent / AHEAD) + math.ceil(lifted / LIFTED)
+    return Work(0, transfers + lifted, counts * rows + lifted, 0, rounds)
 
 
 def work_of(program: str, shapes: Sequence[tuple[int, ...]]) -> Work:
@@ -127,8 +135,8 @@ TRAFFIC = (0.0, 3.6e5, 0.0, 11.0, 2_600.0, 0.0)
 """CPU seconds of a party, and bytes of both: of the start, and per unit of `Work`. Fitted by
 benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
 
-BASE, PER_ELEMENT, PER_VALUE = 5e8, 220, 40
-"""Bytes of memory of the engine, of each element of a product, and of each value of a party."""
+BASE, PER_VALUE = 6e8, 40
+"""Bytes of memory of the engine, and of each value of a party."""
 
 
 def cost_of(work: Work, memory: float) -> Cost:
@@ -152,17 +160,11 @@ class Rehearsal:
         """Stands in for `SecretProducts` as well."""
         return self
 
-    def sums(self, wanted: Sequence[ColumnProducts], rows: int, bits: int) -> list[NDArray[Any]]:
-        """Add the work of products of columns; the sums are zeros."""
+    def counts(self, wanted: Sequence[ColumnProducts], rows: int) -> list[Words]:
+        """Add the work of products of columns; the counts are zeros."""
         del rows
         self.work += work_of_products(wanted, self._rows)
-        word = np.uint32 if bits == 32 else np.uint64
-        return [np.zeros(products.widths, dtype=word) for products in wanted]
-
-    def each(self, own: NDArray[Any]) -> Words:
-        """Add the work of products of single numbers, which are zeros."""
-        self.work += Work(0, own.size, own.size, 0, 1)
-        return np.zeros(own.size, dtype=np.uint64)
+        return [np.zeros(products.widths, dtype=np.uint64) for products in wanted]
 
     def run(self, program: Any, *inputs: Any) -> list[SecretShare]:
         """Add the work of a program; its result is zeros."""
@@ -204,5 +206,4 @@ def estimated(study: Study, request: TwoPartyRequest, rank: int, people: int) ->
     rehearsal = Rehearsal(rank, people)
     request.compute(cast("SecretSharingRuntime", rehearsal), columns, study)
     values = people * len(terms.parties[rank].columns)
-    largest = min(ELEMENTS, people * sum(levels.values()))
-    return cost_of(rehearsal.work, BASE + PER_ELEMENT * largest + PER_VALUE * values)
+    return cost_of(rehearsal.work, BASE + PER_VALUE * values)

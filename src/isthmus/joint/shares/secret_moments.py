@@ -293,8 +293,8 @@ def _cross(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> Words
         whole: NDArray[np.int64] = own.whole[at]
         return whole
 
-    wanted = ColumnProducts((widths[0] * places.size, widths[1]), (bits, numbers)[engine.rank])
-    (total,) = engine.products.sums([wanted], columns.rows, 64)
+    wanted = ColumnProducts(0, (widths[0] * places.size, widths[1]), (bits, numbers)[engine.rank])
+    total = engine.products.sums(wanted, columns.rows)
     weights = np.int64(1) << places
     weights[-1] *= -1  # the sign
     parts = total.reshape(widths[0], places.size, widths[1]) * weights.view(np.uint64)[:, None]

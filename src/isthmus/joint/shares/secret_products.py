@@ -1,21 +1,25 @@
 """Products of one party's bits with the other party's numbers, as shares, by oblivious transfer.
 
-For each bit, the first party obtains a random number if the bit is zero, and the same number plus
-the second party's if it is one, and the second party does not learn which. Sums of what both then
-hold are shares of sums of products. Unlike with encrypted columns, the first party can give nothing
-but bits, and learns nothing from the messages, whatever its program.
+For each bit, the party that has it obtains a random number if the bit is zero, and the same number
+plus the other party's if it is one; the other party does not learn which. Sums of what both then
+hold are shares of sums of products. Unlike with encrypted columns, a party learns nothing from the
+messages, whatever its program, and nothing but bits can be given as bits.
 
 Random numbers are stretched from 128 transfers of seeds (Ishai, Kilian, Nissim and Petrank 2003).
-That the first party used the same bits in all of them is checked by a linear hash, as in Keller,
-Orsini and Scholl (2015) with the proof of Roy (2022), "SoftSpokenOT". The hash is the tag of
-AES-GCM, under a key that follows from all that was sent: of data without text it is a polynomial
-over GF(2^128), so linear up to a constant. Random numbers are hashes of the transfers' keys by
-AES with a key that both know (Guo, Katz, Wang and Yu 2020).
+That the same bits were used in all of them is checked by a linear hash, as in Keller, Orsini and
+Scholl (2015) with the proof of Roy (2022), "SoftSpokenOT". The hash is the tag of AES-GCM, under a
+key that follows from all that was sent: of data without text it is a polynomial over GF(2^128), so
+linear up to a constant. Random numbers are hashes of the transfers' keys by AES with a key that
+both know (Guo, Katz, Wang and Yu 2020).
+
+Counts of a few people at a time are computed modulo 256, which takes a byte for each product, and
+lifted to the ring of 64 bits: one transfer more for each of them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,11 +42,17 @@ Words = NDArray[np.uint64]
 SECURITY = 128
 """Number of transfers of seeds, and bits of the hash that checks them."""
 
-ELEMENTS = 1 << 20
-"""Maximum number of products in a message."""
+MESSAGE = 1 << 21
+"""Maximum number of bytes of a message, unless a single row has more."""
 
 AHEAD = 4
-"""Messages of the first party for which the answer of the second is still to come."""
+"""Messages of the party with the bits for which the answer of the other is still to come."""
+
+GROUP = 127
+"""People who are counted together with one byte, so that the first bit of a count is zero."""
+
+LIFTED = 1 << 22
+"""Counts of groups that are lifted together."""
 
 KEY = 16
 
@@ -50,59 +60,90 @@ KEY = 16
 @final
 @dataclass(frozen=True)
 class ColumnProducts:
-    """All products of some columns of the first party, of bits, with some of the second party.
+    """All products of some columns of one party, of bits, with some columns of the other.
 
     Attributes
     ----------
+    chooser
+        Rank of the party that has the bits.
     widths
-        Number of columns of both parties.
+        Number of columns of this party and of the other.
     own
-        Returns this party's columns of a range of rows: bits (bool) of the first party, numbers of
-        the second.
+        Returns the columns of the party that calls it, of a range of rows: bits (bool) or numbers.
     """
 
+    chooser: int
     widths: tuple[int, int]
     own: Callable[[slice], NDArray[Any]]
 
 
 @final
 class SecretProducts:
-    """Multiplies together with the other party; the first party has bits, the second numbers.
+    """Multiplies together with the other party.
 
     Both parties must call the same methods in the same order with the same shapes.
     """
 
     def __init__(self, link: Context) -> None:
-        self._side = _Chooser(link) if link.rank == 0 else _Sender(link)
+        self._sides = [
+            _Chooser(link) if link.rank == chooser else _Sender(link) for chooser in (0, 1)
+        ]
 
-    def sums(self, wanted: Sequence[ColumnProducts], rows: int, bits: int) -> list[NDArray[Any]]:
-        """Return this party's share of sums over rows of products of columns.
+    def counts(self, wanted: Sequence[ColumnProducts], rows: int) -> list[Words]:
+        """Return this party's share of the number of rows in which columns of both are one.
 
         Parameters
         ----------
         wanted
-            What to multiply; the shapes are the same at both parties.
-        bits
-            Size of the ring: 32 or 64.
+            What to multiply, zeros and ones; the shapes are the same at both parties.
 
         Returns
         -------
         list of ndarray
-            One matrix for each, with a row for each column of the first party.
+            One matrix for each, with a row for each column of the party with the bits.
         """
-        word = np.uint32 if bits == 32 else np.uint64
-        totals = [np.zeros(products.widths, dtype=word) for products in wanted]
-        parts = list(messages(wanted, rows))
-        blocks = (_Block(wanted[k].own(at), wanted[k].widths) for k, at in parts)
-        for (k, _), share in zip(parts, self._side.shares(blocks, word), strict=True):
-            totals[k] += share.sum(axis=0, dtype=word)
+        totals: list[Words] = []
+        for batch in _batches(wanted, rows):
+            groups: list[list[Bytes]] = [[] for _ in batch]
+            for k, share in self._shares(batch, rows, np.uint8):
+                groups[k].append(_grouped(share))
+            counted = [np.concatenate(parts) for parts in groups]
+            flat = np.concatenate([part.ravel() for part in counted])
+            lifted = flat - (carries(self, flat) << np.uint64(8))
+            parts = np.split(lifted, np.cumsum([part.size for part in counted])[:-1])
+            totals += [
+                part.reshape(shape.shape).sum(axis=0, dtype=np.uint64)
+                for part, shape in zip(parts, counted, strict=True)
+            ]
         return totals
 
+    def sums(self, wanted: ColumnProducts, rows: int) -> Words:
+        """Return this party's share of sums over rows of products of columns, with 64 bits."""
+        total = np.zeros(wanted.widths, dtype=np.uint64)
+        for _, share in self._shares([wanted], rows, np.uint64):
+            total += share.sum(axis=0, dtype=np.uint64)
+        return total
+
     def each(self, own: NDArray[Any]) -> Words:
-        """Return this party's share of products of single numbers, in the ring of 64 bits."""
-        parts = [slice(k, k + ELEMENTS // 4) for k in range(0, len(own), ELEMENTS // 4)]
-        blocks = (_Block(own[at, None], (1, 1)) for at in parts)
-        return np.concatenate([s.ravel() for s in self._side.shares(blocks, np.uint64)])
+        """Return this party's share of products of single bits, with 64 bits."""
+        wanted = ColumnProducts(0, (1, 1), lambda at: own[at, None])
+        shares = [share.ravel() for _, share in self._shares([wanted], len(own), np.uint64)]
+        return np.concatenate(shares)
+
+    def _shares(
+        self, wanted: Sequence[ColumnProducts], rows: int, word: Any
+    ) -> Iterator[tuple[int, NDArray[Any]]]:
+        """Yield shares of products by the place of what was wanted, for some rows at a time."""
+        for chooser, side in enumerate(self._sides):
+            parts = [
+                (k, at)
+                for k, products in enumerate(wanted)
+                for at in messages(products, rows, np.dtype(word).itemsize)
+                if products.chooser == chooser
+            ]
+            blocks = (_Block(wanted[k].own(at), wanted[k].widths) for k, at in parts)
+            for (k, _), share in zip(parts, side.shares(blocks, word), strict=True):
+                yield k, share
 
 
 def carries(products: SecretProducts, shares: NDArray[Any]) -> Words:
@@ -117,14 +158,36 @@ def carries(products: SecretProducts, shares: NDArray[Any]) -> Words:
     return own.reshape(shares.shape)
 
 
-def messages(wanted: Sequence[ColumnProducts], rows: int) -> Iterator[tuple[int, slice]]:
-    """Yield which of the products, and which rows of them, each message is about."""
-    for k, products in enumerate(wanted):
-        first, second = products.widths
-        # A key of 16 bytes is sent for each bit, as much as four products of 32 bits.
-        height = max(1, ELEMENTS // (first * max(second, 4)))
-        for start in range(0, rows, height):
-            yield k, slice(start, min(start + height, rows))
+def messages(products: ColumnProducts, rows: int, size: int) -> Iterator[slice]:
+    """Yield the rows of each message, if numbers have this size in bytes."""
+    first, second = products.widths
+    height = max(1, MESSAGE // (first * max(second * size, KEY)))
+    height -= height % GROUP if height > GROUP else 0
+    for start in range(0, rows, height):
+        yield slice(start, min(start + height, rows))
+
+
+def _batches(wanted: Sequence[ColumnProducts], rows: int) -> Iterator[list[ColumnProducts]]:
+    """Yield what is lifted together."""
+    batch: list[ColumnProducts] = []
+    size = 0
+    for products in wanted:
+        more = math.prod(products.widths) * math.ceil(rows / GROUP)
+        if batch and size + more > LIFTED:
+            yield batch
+            batch, size = [], 0
+        batch.append(products)
+        size += more
+    if batch:
+        yield batch
+
+
+def _grouped(share: Bytes) -> Bytes:
+    """Return sums over groups of rows."""
+    whole = len(share) - len(share) % GROUP
+    sums = share[:whole].reshape(-1, GROUP, *share.shape[1:]).sum(axis=1, dtype=np.uint8)
+    rest = share[whole:].sum(axis=0, dtype=np.uint8)[None]
+    return np.concatenate([sums, rest]) if whole < len(share) else sums
 
 
 @final

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.shares.columns import Columns
-from isthmus.joint.shares.secret_products import ColumnProducts, carries
+from isthmus.joint.shares.secret_products import ColumnProducts
 from isthmus.joint.shares.shares import Words
 
 if TYPE_CHECKING:
@@ -41,12 +41,23 @@ class SecretTables:
         """Compute what tables need and is not at hand; those of one party need no computation."""
         parts = {part for members in wanted for part in self._parts(members)}
         missing = sorted(part for part in parts - self._corners.keys() if self._crosses(part))
-        partners: dict[Members, list[Members]] = {}
+        partners: dict[tuple[int, Members], list[Members]] = {}
         for part in missing:
-            first, second = self._split(part)
-            partners.setdefault(first, []).append(second)
-        if partners:
-            self._keep(partners, self._lifted(self._products(partners)))
+            halves = self._split(part)
+            # A transfer is made for each bit, and then used for all columns of the other party.
+            chooser = int(len(halves[1]) < len(halves[0]))
+            partners.setdefault((chooser, halves[chooser]), []).append(halves[1 - chooser])
+        products = [
+            ColumnProducts(
+                chooser,
+                (self._size(part), sum(map(self._size, others))),
+                self._indicators([part] if chooser == self._engine.rank else others),
+            )
+            for (chooser, part), others in partners.items()
+        ]
+        counts = self._engine.products.counts(products, self._columns.rows)
+        for ((_, part), others), count in zip(partners.items(), counts, strict=True):
+            self._keep(part, others, count)
 
     def share(self, members: Members) -> Words:
         """Return this party's share of a table that was prepared."""
@@ -88,42 +99,24 @@ class SecretTables:
         first = tuple(i for i in members if owner[i] == 0)
         return first, tuple(i for i in members if owner[i] == 1)
 
-    def _keep(self, partners: dict[Members, list[Members]], counts: Words) -> None:
-        """Keep the counts of parts of both parties, which follow each other."""
-        start = 0
-        for first, seconds in partners.items():
-            for second in seconds:
-                members, shape = first + second, self._shape(first + second)
-                corner = counts[start : start + math.prod(shape)].reshape(shape)
-                self._corners[tuple(sorted(members))] = corner.transpose(np.argsort(members))
-                start += corner.size
+    def _size(self, members: Members) -> int:
+        return math.prod(self._shape(members))
 
-    def _products(self, partners: dict[Members, list[Members]]) -> NDArray[np.uint32]:
-        """Return this party's share of all products of parts of both parties, in their order."""
-        rank = self._engine.rank
-        sizes = [
-            ([math.prod(self._shape(first))], [math.prod(self._shape(part)) for part in seconds])
-            for first, seconds in partners.items()
-        ]
-        wanted = [
-            ColumnProducts((sum(a), sum(b)), self._indicators(([first], seconds)[rank]))
-            for (a, b), (first, seconds) in zip(sizes, partners.items(), strict=True)
-        ]
-        totals = self._engine.products.sums(wanted, self._columns.rows, 32)
-        parts = [
-            part.ravel()
-            for total, (_, b) in zip(totals, sizes, strict=True)
-            for part in np.hsplit(total, np.cumsum(b)[:-1])
-        ]
-        return np.concatenate(parts)
+    def _keep(self, part: Members, others: list[Members], counts: Words) -> None:
+        """Keep the counts of a part of one party with some of the other, side by side."""
+        ends = np.cumsum([self._size(other) for other in others])
+        for other, found in zip(others, np.hsplit(counts, ends[:-1]), strict=True):
+            members = part + other
+            corner = found.reshape(self._shape(members)).transpose(np.argsort(members))
+            self._corners[tuple(sorted(members))] = corner
 
     def _indicators(self, parts: list[Members]) -> Callable[[slice], NDArray[np.bool_]]:
         """Return a function from rows to the columns of some parts of one's own, side by side."""
 
         def columns(at: slice) -> NDArray[np.bool_]:
             codes = [self._codes(members, at)[:, None] for members in parts]
-            sizes = [math.prod(self._shape(members)) for members in parts]
-            return np.hstack([c == np.arange(size) for c, size in zip(codes, sizes, strict=True)])
+            levels = [np.arange(self._size(members)) for members in parts]
+            return np.hstack([c == level for c, level in zip(codes, levels, strict=True)])
 
         return columns
 
@@ -135,8 +128,3 @@ class SecretTables:
             value = self._columns.values[self._columns.names[i]][at]
             codes, counted = codes * levels + value, counted & (value < levels)
         return np.where(counted, codes, -1)
-
-    def _lifted(self, counts: NDArray[np.uint32]) -> Words:
-        """Return shares of counts below 2^31 in the ring of 64 bits."""
-        lifted: Words = counts - (carries(self._engine.products, counts) << np.uint64(32))
-        return lifted
