@@ -35,7 +35,7 @@ from plain import greedy, random_network
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PARENTS = 2
-WORK = ("programs", "products", "factors", "comparisons", "rounds")
+WORK = ("programs", "transfers", "products", "comparisons", "rounds")
 
 
 def done() -> set[str]:

@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 FITTED = r"k2 n=\d{4,6} m=(8|20) u=\d+"
 NETWORKS = ("asia", "sachs", "child", "alarm")
 COST = ("seconds", "cpu", "megabytes", "gigabytes", "messages")
-WORK = ("programs", "products", "factors", "comparisons", "rounds")
+WORK = ("programs", "transfers", "products", "comparisons", "rounds")
 
 
 def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:

@@ -33,7 +33,7 @@ def test_work_of_two_variables_by_hand() -> None:
     bounds = len(count_intervals(1000).starts) - 1
     comparisons = 64 * bounds + 2
     rounds = sum(ROUNDS.values()) + 2 + 2 + 1
-    assert rehearsed([3, 4], [0, 1], 1000, 1) == Work(2, 2048, 6048, comparisons, rounds)
+    assert rehearsed([3, 4], [0, 1], 1000, 1) == Work(2, 2048, 6048, comparisons, rounds, 6)
 
 
 def test_a_second_parent_needs_only_new_products() -> None:
@@ -65,6 +65,7 @@ def test_more_people_cost_more(
 
 
 def test_time_on_a_connection() -> None:
-    cost = Cost(10.0, 50e6, 6e8, 200)
+    cost = Cost(10.0, 50e6, 6e8, 200, 1600)
     assert cost.seconds(0.04, 12.5e6) == pytest.approx(20 + 4 + 8)
     assert "50 MB of traffic and 200 round trips; 32 s" in str(cost)
+    assert str(cost).endswith("1,600 secret counts")

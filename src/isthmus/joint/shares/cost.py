@@ -50,6 +50,8 @@ class Work:
         Secret comparisons of counts and scores.
     rounds
         Messages that one of the parties waits for, one after the other.
+    counts
+        Secret counts of people.
     """
 
     programs: int = 0
@@ -57,6 +59,7 @@ class Work:
     products: int = 0
     comparisons: int = 0
     rounds: int = 0
+    counts: int = 0
 
     def __add__(self, other: Work) -> Work:
         return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -69,7 +72,7 @@ def work_of_products(wanted: Sequence[ColumnProducts], rows: int) -> Work:
     lifted = counts * math.ceil(rows / GROUP)
     sent = sum(1 for products in wanted for _ in messages(products, rows, 1))
     rounds = math.ceil(sent / AHEAD) + math.ceil(lifted / LIFTED)
-    return Work(0, transfers + lifted, counts * rows + lifted, 0, rounds)
+    return Work(0, transfers + lifted, counts * rows + lifted, 0, rounds, counts)
 
 
 def work_of(program: str, shapes: Sequence[tuple[int, ...]]) -> Work:
@@ -102,12 +105,15 @@ class Cost:
         Bytes that the engine of each party needs at most.
     rounds
         Round trips, one after the other.
+    counts
+        Secret counts of people, which a party that changes its program could read.
     """
 
     cpu: float
     traffic: float
     memory: float
     rounds: int
+    counts: int
 
     def seconds(self, round_trip: float, bandwidth: float) -> float:
         """Return the duration with a connection of this round trip (s) and bandwidth (bytes/s).
@@ -122,7 +128,7 @@ class Cost:
             f"about {_shown(self.cpu)} CPU seconds and {_shown(self.memory / 1e9)} GB of memory at "
             f"each party, {_shown(self.traffic / 1e6)} MB of traffic and {_shown(self.rounds)} "
             f"round trips; {_shown(far)} s if both computers are idle and the connection has "
-            "40 ms and 100 Mbit/s"
+            f"40 ms and 100 Mbit/s; {self.counts:,} secret counts"
         )
 
 
@@ -130,8 +136,8 @@ def _shown(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-PER_PARTY = (2.6, 0.1, 5.5e-8, 4.5e-7, 1.4e-4, 0.0)
-TRAFFIC = (0.0, 3.6e5, 0.0, 11.0, 2_600.0, 0.0)
+PER_PARTY = (2.6, 0.1, 4.5e-7, 2e-8, 1.4e-4, 0.0, 0.0)
+TRAFFIC = (0.0, 3.6e5, 16.0, 1.0, 2_600.0, 0.0, 0.0)
 """CPU seconds of a party, and bytes of both: of the start, and per unit of `Work`. Fitted by
 benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
 
@@ -143,7 +149,7 @@ def cost_of(work: Work, memory: float) -> Cost:
     """Return the cost of this work."""
     units = (1, *astuple(work))
     cpu, traffic = (sum(a * b for a, b in zip(units, c, strict=True)) for c in (PER_PARTY, TRAFFIC))
-    return Cost(cpu, traffic, memory, work.rounds)
+    return Cost(cpu, traffic, memory, work.rounds, work.counts)
 
 
 @final

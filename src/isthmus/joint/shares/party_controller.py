@@ -42,7 +42,7 @@ from isthmus.joint.shares.protocol import (
 )
 from isthmus.joint.shares.requests import IntersectionSize, OwnTables, TwoPartyRequest
 
-VERSION = 5
+VERSION = 6
 """Version of the messages between two parties."""
 
 ATTEMPTS = 20

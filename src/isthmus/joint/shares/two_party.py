@@ -255,8 +255,9 @@ class TwoParty(Source):
         lines.append(
             f"With at least {self._terms.minimum_cohort} common people, the columns leave as "
             f"secret shares, from which {self._other.name} learns the results and, if it follows "
-            "the protocol, nothing else. If it changes its program, it can read all values of "
-            "these columns; see the page 'Two parties with different columns'."
+            "the protocol, nothing else. If it changes its program, it can read the secret counts, "
+            "of people of its choice, and so some values of these columns; see the page 'Two "
+            "parties with different columns'."
         )
         lines += [f"Both parties learn: {kind.of(self._study)}." for kind in kinds]
         if OwnTables.name in self._study.requests:
