@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from isthmus.errors import AbortedError
+from isthmus.joint.shares.link import broken
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
@@ -135,12 +135,3 @@ def decoded(data: bytes) -> Point:
 def _seed(session: bytes, transfer: int, place: int, secret: bytes) -> bytes:
     start = b"isthmus seed" + session + transfer.to_bytes(4, "little") + bytes([place])
     return hashlib.sha256(start + secret).digest()[:SEED]
-
-
-def broken() -> AbortedError:
-    """Return the error for messages that an unchanged program would not send."""
-    return AbortedError(
-        "The other party sent numbers that do not fit the protocol: its version differs, or its "
-        "program was changed. Nothing more was sent.",
-        reason="broken message",
-    )

@@ -48,6 +48,15 @@ class LinkOptions:
     message_timeout: float
 
 
+def broken() -> AbortedError:
+    """Return the error for messages that an unchanged program would not send."""
+    return AbortedError(
+        "The other party sent something that does not fit the protocol: its version differs, or "
+        "its program was changed. Nothing more was sent.",
+        reason="broken message",
+    )
+
+
 def require_spu() -> None:
     """Raise `MissingExtraError` if SPU is not installed."""
     try:

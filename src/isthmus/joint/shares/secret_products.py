@@ -27,11 +27,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
-from isthmus.joint.shares.base_transfers import broken, choose_seeds, offer_seeds
+from isthmus.joint.shares.link import broken
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
@@ -208,6 +206,8 @@ class _Chooser:
     """The party that has bits."""
 
     def __init__(self, link: Context) -> None:
+        from isthmus.joint.shares.base_transfers import offer_seeds
+
         self._link = link
         seeds, session = offer_seeds(link, SECURITY)
         self._streams = [(_stream(a), _stream(b)) for a, b in seeds]
@@ -259,6 +259,8 @@ class _Sender:
     """The party that has numbers."""
 
     def __init__(self, link: Context) -> None:
+        from isthmus.joint.shares.base_transfers import choose_seeds
+
         self._link = link
         choice = os.urandom(KEY)
         self._choice = np.frombuffer(choice, dtype=np.uint64)
@@ -305,6 +307,8 @@ class _Check:
     """A linear hash of bits, under a key that depends on all that was sent."""
 
     def __init__(self, session: bytes, number: int, message: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
         start = b"isthmus check" + session + number.to_bytes(8, "little")
         key = hashlib.sha256(start + hashlib.sha256(message).digest()).digest()
         self._tag = AESGCM(key)
@@ -323,6 +327,8 @@ class _Pads:
     """Random numbers from keys, different ones for each transfer."""
 
     def __init__(self, session: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
         self.session = session
         self.used = 0
         key = hashlib.sha256(b"isthmus numbers" + session).digest()[:KEY]
@@ -358,6 +364,9 @@ def _padded(number: int) -> int:
 
 
 def _stream(seed: bytes) -> Any:
+    """Return what encrypts zeros to random bytes, without end."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
     return Cipher(algorithms.AES(seed), modes.CTR(bytes(KEY))).encryptor()
 
 
