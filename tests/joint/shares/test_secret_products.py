@@ -233,18 +233,32 @@ def test_transposed() -> None:
 @given(st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**64 - 1)), min_size=1))
 @settings(max_examples=5, deadline=None)
 def test_carries(pairs: list[tuple[int, int]]) -> None:
-    for bits, word in ((8, np.uint8), (64, np.uint64)):
+    for bits, word in ((8, np.uint8), (11, np.uint64), (64, np.uint64)):
         ring = 2**bits
         secrets = [a % (ring // 2) for a, _ in pairs]
         masks = [b % ring for _, b in pairs]
         shares = [[(a - b) % ring for a, b in zip(secrets, masks, strict=True)], masks]
 
-        def run(link: Any, shares: Any = shares, word: Any = word) -> Any:
-            return carries(SecretProducts(link), np.array(shares[link.rank], dtype=word))
+        def run(link: Any, bits: int = bits, shares: Any = shares, word: Any = word) -> Any:
+            return carries(SecretProducts(link), np.array(shares[link.rank], dtype=word), bits)
 
         (first, second), _ = at_both(run)
         expected = [a + b >= ring for a, b in zip(*shares, strict=True)]
         assert (first + second).tolist() == expected
+
+
+@pytest.mark.parametrize("chooser", [0, 1])
+def test_numbers_for_the_carries_of_groups_tell_no_more_than_a_count(chooser: int) -> None:
+    """A party that gives a power of two per group would read one bit of each group."""
+    own = [bits_of(np.random.default_rng(8), 2000, 2) for _ in range(2)]
+
+    def change(link: Any, secret: Any) -> None:
+        if link.rank == 1:
+            each, numbers = secret.each, [np.uint64(1 << 40)]
+            secret.each = lambda first: each(first + (numbers.pop() if numbers else np.uint64(0)))
+
+    (first, second), _ = products(own, chooser, change=change)
+    assert (np.abs((first + second).view(np.int64)) <= 1 << 11).all()
 
 
 # --- the transfers of seeds ---------------------------------------------------------------------

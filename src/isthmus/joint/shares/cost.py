@@ -69,9 +69,9 @@ def work_of_products(wanted: Sequence[ColumnProducts], rows: int) -> Work:
     """Return the work of products of columns with this number of rows."""
     transfers = rows * sum(products.widths[0] for products in wanted)
     counts = sum(math.prod(products.widths) for products in wanted)
-    lifted = counts * math.ceil(rows / GROUP)
+    lifted = counts * (math.ceil(rows / GROUP) + 1)
     sent = sum(1 for products in wanted for _ in messages(products, rows, 1))
-    rounds = math.ceil(sent / AHEAD) + math.ceil(lifted / LIFTED)
+    rounds = math.ceil(sent / AHEAD) + math.ceil(lifted / LIFTED) + 1
     return Work(0, transfers + lifted, counts * rows + lifted, 0, rounds, counts)
 
 

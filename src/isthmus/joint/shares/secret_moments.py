@@ -307,7 +307,7 @@ def _cross_wide(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> 
     # Sums of products are between -2^62 and 2^62.
     middle = 1 << 62 if engine.rank == 0 else 0
     shares = _cross(engine, columns, own) + np.uint64(middle)
-    above = carries(engine.products, shares)
+    above = carries(engine.products, shares, 64)
     return [
         [(share - (carry << 64) - middle) % MODULUS for share, carry in zip(*row, strict=True)]
         for row in zip(shares.tolist(), above.tolist(), strict=True)

@@ -13,7 +13,8 @@ linear up to a constant. Random numbers are hashes of the transfers' keys by AES
 both know (Guo, Katz, Wang and Yu 2020).
 
 Counts of a few people at a time are computed modulo 256, which takes a byte for each product, and
-lifted to the ring of 64 bits: one transfer more for each of them.
+lifted to a larger ring: one transfer more for each of them. Their sum is cut to the bits that a
+count of all people has, before it is lifted to 64 bits: so a count tells nobody more than these.
 """
 
 from __future__ import annotations
@@ -106,13 +107,11 @@ class SecretProducts:
             for k, share in self._shares(batch, rows, np.uint8):
                 groups[k].append(_grouped(share))
             counted = [np.concatenate(parts) for parts in groups]
-            flat = np.concatenate([part.ravel() for part in counted])
-            lifted = flat - (carries(self, flat) << np.uint64(8))
-            parts = np.split(lifted, np.cumsum([part.size for part in counted])[:-1])
-            totals += [
-                part.reshape(shape.shape).sum(axis=0, dtype=np.uint64)
-                for part, shape in zip(parts, counted, strict=True)
-            ]
+            sums = [part.sum(axis=0, dtype=np.uint64) for part in _lifted(self, counted, 8)]
+            # The other party may give any number for the carry of a group. No more of it remains
+            # than the bits of a count.
+            bits = rows.bit_length() + 1
+            totals += _lifted(self, [part & np.uint64((1 << bits) - 1) for part in sums], bits)
         return totals
 
     def sums(self, wanted: ColumnProducts, rows: int) -> Words:
@@ -144,16 +143,24 @@ class SecretProducts:
                 yield k, share
 
 
-def carries(products: SecretProducts, shares: NDArray[Any]) -> Words:
-    """Return this party's share of whether two shares add up to more than their ring holds.
+def carries(products: SecretProducts, shares: NDArray[Any], bits: int) -> Words:
+    """Return this party's share of whether two shares of so many bits add up to more than fit.
 
     Of secrets in the lower half of the ring, that is so exactly if one of the shares has its first
     bit set: if none has, they are too small, and if only one has and they did not exceed the ring,
     the secret would have its first bit set.
     """
-    first = shares.ravel() >> shares.dtype.type(8 * shares.itemsize - 1)
+    first = shares.ravel() >> shares.dtype.type(bits - 1)
     own: Words = first.astype(np.uint64) - products.each(first)
     return own.reshape(shares.shape)
+
+
+def _lifted(products: SecretProducts, shares: list[NDArray[Any]], bits: int) -> list[Words]:
+    """Return shares of the same secrets with 64 bits, from shares of fewer bits."""
+    flat = np.concatenate([part.ravel() for part in shares])
+    lifted = flat - (carries(products, flat, bits) << np.uint64(bits))
+    parts = np.split(lifted, np.cumsum([part.size for part in shares])[:-1])
+    return [part.reshape(own.shape) for part, own in zip(parts, shares, strict=True)]
 
 
 def messages(products: ColumnProducts, rows: int, size: int) -> Iterator[slice]:
