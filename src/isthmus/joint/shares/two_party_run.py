@@ -59,6 +59,9 @@ CONNECTING = 40.0
 TERMINATION = 0.5
 """Seconds for the engine to terminate. It has nothing to save: the journal is not its own."""
 
+VIOLATIONS = ("broken message", "other identifiers")
+"""Reasons of the engine that are the other party's doing, and no consequence of anything else."""
+
 FIND_CAUSE = 3.0
 """Seconds to find out whether an engine failed because the other party is gone."""
 
@@ -373,6 +376,9 @@ class TwoPartyRun:
         reason, text = value
         if reason == REFUSED:
             self._failure = self._controller.refused_by_engine(self._parts()[1], text)
+        elif reason in VIOLATIONS:
+            # Certain, whatever the other party says about the end of the run.
+            self._failure = AbortedError(text, reason=reason)
         else:
             self._failure = self._cause(text, reason)
 
