@@ -151,7 +151,7 @@ class SecretSharingRuntime:
             for name in (*compiled.inputs, *compiled.outputs):
                 runtime.del_var(name)
         except RuntimeError as error:
-            raise _stopped(error) from error
+            raise stopped(error) from error
         return results
 
     def open(self, secret: SecretShare, what: str, to: Sequence[int] = BOTH) -> NDArray[Any] | None:
@@ -175,7 +175,7 @@ class SecretSharingRuntime:
                 own, theirs = shares.reshape(2, *words.shape)
                 value = replace(secret, words=own).combine(theirs)
         except (RuntimeError, ValueError) as error:
-            raise _stopped(error) from error
+            raise stopped(error) from error
         self.transcript.append(RevealedValue(what, tuple(to), value))
         return value
 
@@ -197,7 +197,7 @@ class SecretSharingRuntime:
             shares = np.frombuffer(self._opener.open(what, data, (1 - owner,)), dtype=np.float64)
             values = shares[-math.prod(shape) :].reshape(shape)
         except (RuntimeError, ValueError) as error:
-            raise _stopped(error) from error
+            raise stopped(error) from error
         self.transcript.append(RevealedValue(what, (1 - owner,), values))
         return values
 
@@ -216,7 +216,7 @@ class SecretSharingRuntime:
             self._link.send(other, digest)
             theirs = bytes(self._link.recv(other)).decode(errors="replace")
         except RuntimeError as error:
-            raise _stopped(error) from error
+            raise stopped(error) from error
         if theirs != digest:
             raise AbortedError(
                 f"The two parties do not agree on the {topic}: names, levels, owners, number of "
@@ -286,7 +286,8 @@ def _config(*, measured: bool) -> Any:
     return config
 
 
-def _stopped(error: Exception) -> AbortedError:
+def stopped(error: Exception) -> AbortedError:
+    """Return the error for a link that broke, or for messages that the engine cannot read."""
     return AbortedError(
         "The computation with the other party stopped: its engine did not answer in time, or sent "
         f"something that cannot be read ({str(error).splitlines()[0][:120]}). Nothing more was "

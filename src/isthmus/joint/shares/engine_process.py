@@ -27,7 +27,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.request_catalogue import registered_request
 from isthmus.joint.shares.alignment import aligned_to_both, aligned_to_one, count_common
 from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import Opener, SecretSharingRuntime
+from isthmus.joint.shares.engine import Opener, SecretSharingRuntime, stopped
 from isthmus.joint.shares.link import LinkOptions, connect, require_spu
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import IntersectionSize, TwoPartyRequest
@@ -194,6 +194,8 @@ def main(pipe: str, folder: str) -> None:
         parent.call({"failed": [REFUSED, str(error)]})
     except IsthmusError as error:
         parent.call({"failed": ["engine", str(error)]})
+    except RuntimeError as error:
+        parent.call({"failed": ["engine", str(stopped(error))]})
     except Exception as error:  # noqa: BLE001 - the engine raises exceptions of any type
         # The text of an engine's error has file names of the engine, and is of no use to people.
         parent.call({"failed": ["engine", f"{type(error).__name__}: {str(error)[:200]}"]})
