@@ -29,6 +29,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "vertical-signed.jsonl"
 BOTH = ("bank", "shop")
 PARENTS = 2
 PATIENCE = 4 * 3600.0
+PAUSED = 25
 
 
 class Meter:
@@ -100,9 +101,14 @@ def main(people: int, variables: int) -> None:
             )
         try:
             begun = time.monotonic()
-            meters = {name: Meter(world.start(name, stand_in=False).pid) for name in BOTH}
-            threading.Thread(target=watch, args=(meters.values(), ended)).start()
-            if any(world.ends(PATIENCE)):
+            meters: list[dict[str, Meter]] = []
+            codes = (PAUSED, PAUSED)
+            # A run that was paused is resumed by the same command, as its message says.
+            while PAUSED in codes and len(meters) < 3:
+                meters.append({n: Meter(world.start(n, stand_in=False).pid) for n in BOTH})
+                threading.Thread(target=watch, args=(meters[-1].values(), ended)).start()
+                codes = world.ends(PATIENCE)
+            if any(codes):
                 logs = [path.read_text()[-3000:] for path in sorted(Path(folder).rglob("*.log"))]
                 raise SystemExit("\n\n".join(logs))
             record["seconds"] = round(time.monotonic() - begun, 1)
@@ -117,8 +123,12 @@ def main(people: int, variables: int) -> None:
     }
     if found != wanted:
         raise SystemExit(f"not the network of the joined table: {sorted(found ^ wanted)}")
-    for name, meter in meters.items():
-        record[name] = {"cpu": round(meter.cpu, 1), "gigabytes": round(meter.gigabytes, 2)}
+    for name in BOTH:
+        record[name] = {
+            "cpu": round(sum(attempt[name].cpu for attempt in meters), 1),
+            "gigabytes": round(max(attempt[name].gigabytes for attempt in meters), 2),
+        }
+    record["attempts"] = len(meters)
     record["edges"] = len(wanted)
     print(json.dumps(record))
     with RESULTS.open("a") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from tests.joint.shares.companies import LEVELS, Companies, protocol
 
 from isthmus.errors import DataError, IsthmusError, MissingValuesError, SchemaError
+from isthmus.joint.shares import party_table
 from isthmus.joint.shares.engine_process import Inputs
 from isthmus.joint.shares.link import LinkOptions
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.requests import CrossMoments
 from isthmus.sources.tables.read_table import read_table
-from isthmus.statistics import Schema
+from isthmus.statistics import Kind, Schema, Variable
 
 TABLE: dict[str, list[Any]] = {
     "person": ["x", "y", "z"],
@@ -36,6 +38,22 @@ def test_codes_of_the_study(library: str) -> None:
     assert table.names == ("income", "debt")
     assert table.columns.tolist() == [[0, 0], [0, 1], [1, 0]]
     assert len(set(table.identifiers)) == 3
+
+
+@pytest.mark.parametrize("piece", [1, 3, 10_000])
+def test_a_fingerprint_is_of_everything_at_once(
+    monkeypatch: pytest.MonkeyPatch, piece: int
+) -> None:
+    """It is written piece by piece, and must not depend on their size: ledgers keep it."""
+    monkeypatch.setattr(party_table, "PIECE", piece)
+    schema = Schema((Variable("x", Kind.DISCRETE, ("a", "b")), Variable("y", Kind.CONTINUOUS)))
+    columns = np.array([[0, 1.5], [1, -2.0], [1, 0.25], [0, 7.0], [1, 3.0]])
+    table = PartyTable(("x", "y"), columns, "", ["e", "b", "d", "a", "c"], None)
+    prints = table.fingerprints(schema, np.array([0, 1, 2, 4]), b"key")
+    texts = [("x", ["b", "c", "d", "e"], ["b", "b", "b", "a"])]
+    texts += [("y", ["b", "c", "d", "e"], [-2.0, 3.0, 0.25, 1.5])]  # type: ignore[list-item]
+    expected = {t[0]: hmac.new(b"key", repr(t).encode(), "sha256").hexdigest() for t in texts}
+    assert prints == expected
 
 
 def test_fingerprints_do_not_depend_on_the_order_of_rows() -> None:

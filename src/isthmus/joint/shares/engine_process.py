@@ -123,7 +123,8 @@ def serve(parent: Parent) -> None:
         positions, people = given.positions, given.people
         if given.hashes:
             positions, people = aligned(link, study, given)
-            parent.call({"aligned": [positions.tolist(), people]})
+            text = base64.b64encode(positions.astype("<i8").tobytes()).decode()
+            parent.call({"aligned": [text, people]})
         values = np.frombuffer(parent.call({"sharing": None})).reshape(len(positions), -1)
         result = compute(link, study, given.request, parent, values, positions >= 0, people)
     parent.call({"result": result})

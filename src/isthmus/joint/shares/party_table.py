@@ -7,8 +7,9 @@ import hmac
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import Any, final
 
 import numpy as np
@@ -28,6 +29,9 @@ from isthmus.sources.tables.names import as_narwhals
 from isthmus.sources.tables.persons import persons_in
 from isthmus.statistics import Kind, Schema
 from isthmus.types import Integers
+
+PIECE = 10_000
+"""Values of a fingerprint that are written at a time."""
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 SHOWN = 3
@@ -195,15 +199,32 @@ class PartyTable:
 
     def fingerprints(self, schema: Schema, rows: NDArray[np.intp], secret: bytes) -> dict[str, str]:
         """Return a keyed fingerprint of who has which value of each column, in any order."""
-        order = rows[np.argsort([self.identifiers[i] for i in rows], kind="stable")]
-        people = [self.identifiers[i] for i in order]
+        texts = [
+            np.array([self.identifiers[i] for i in rows[k : k + PIECE]])
+            for k in range(0, len(rows), PIECE)
+        ]
+        order = rows[np.argsort(np.concatenate(texts), kind="stable")] if texts else rows
         prints = {}
         for i, name in enumerate(self.names):
             values, levels = self.columns[order, i].tolist(), schema[name].levels
-            cells = [levels[int(v)] for v in values] if levels else values
-            text = repr((name, people, cells)).encode()
-            prints[name] = hmac.new(secret, text, hashlib.sha256).hexdigest()
+            people = map(self.identifiers.__getitem__, order.tolist())
+            cells = (levels[int(v)] for v in values) if levels else values
+            made = hmac.new(secret, f"({name!r}, [".encode(), hashlib.sha256)
+            for text in chain(_listed(people), [b"], ["], _listed(cells), [b"])"]):
+                made.update(text)
+            prints[name] = made.hexdigest()
         return prints
+
+
+def _listed(values: Iterable[object]) -> Iterator[bytes]:
+    """Yield what values are written as in a list, a few at a time.
+
+    To write millions at once would keep a party from giving signs of life.
+    """
+    rest, separator = iter(values), ""
+    while piece := list(islice(rest, PIECE)):
+        yield (separator + ", ".join(map(repr, piece))).encode()
+        separator = ", "
 
 
 def _identifiers(data: object, column: str) -> list[Any]:

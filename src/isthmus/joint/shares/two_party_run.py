@@ -322,8 +322,8 @@ class TwoPartyRun:
             )
 
     def _aligned(self, value: list[Any]) -> None:
-        positions, self._people = value
-        self._positions = np.array(positions, dtype=np.intp)
+        text, self._people = value
+        self._positions = np.frombuffer(base64.b64decode(text), dtype="<i8").astype(np.intp)
         self._compare_rows()
         self._controller.record_aligned(self._parts()[1], self._positions, self.rows)
 
