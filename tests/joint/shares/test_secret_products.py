@@ -16,7 +16,6 @@ from tests.joint.shares.links import at_both
 from isthmus.errors import AbortedError
 from isthmus.joint.shares import secret_products
 from isthmus.joint.shares.base_transfers import (
-    CURVE,
     ENCODED,
     added,
     choose_seeds,
@@ -288,7 +287,7 @@ def test_the_key_that_was_not_chosen_is_a_hash_plus_a_random_point() -> None:
 
 def test_sums_of_points_by_the_curve() -> None:
     """Three times the base point, as one plus two, is the public key of three."""
-    one, two, three = (ec.derive_private_key(k, CURVE).public_key() for k in (1, 2, 3))
+    one, two, three = (ec.derive_private_key(k, ec.SECP256R1()).public_key() for k in (1, 2, 3))
     assert encoded(added(one, two)) == encoded(three)
     assert encoded(added(three, negative(two))) == encoded(one)
     with pytest.raises(AbortedError):

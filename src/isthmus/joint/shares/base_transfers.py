@@ -17,17 +17,14 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
 from isthmus.joint.shares.link import broken
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
     from spu.libspu.link import Context
 
     Point: TypeAlias = ec.EllipticCurvePublicKey
 
-CURVE = ec.SECP256R1()
 PRIME = 2**256 - 2**224 + 2**192 + 2**96 - 1
 ENCODED = 33
 """Bytes of a point: its first coordinate, and the sign of the second."""
@@ -40,7 +37,9 @@ def offer_seeds(link: Context, number: int) -> tuple[list[tuple[bytes, bytes]], 
 
     The other party calls `choose_seeds` at the same time.
     """
-    secret = ec.generate_private_key(CURVE)
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    secret = ec.generate_private_key(ec.SECP256R1())
     sent = encoded(secret.public_key())
     link.send(1 - link.rank, sent)
     received = bytes(link.recv(1 - link.rank))
@@ -65,11 +64,13 @@ def choose_seeds(link: Context, choices: Sequence[int]) -> tuple[list[bytes], by
     choices
         Which of the two seeds to take, 0 or 1, for each transfer.
     """
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     received = bytes(link.recv(1 - link.rank))
     theirs = decoded(received)
     own, sent = [], b""
     for j, choice in enumerate(choices):
-        own.append(ec.generate_private_key(CURVE))
+        own.append(ec.generate_private_key(ec.SECP256R1()))
         # A point whose secret number nobody knows; the other one follows from it and from our key.
         unknown = encoded(point_from(secrets.token_bytes(32)))
         mask = masking(received, j, choice, unknown)
@@ -94,7 +95,7 @@ def point_from(data: bytes) -> Point:
         digest = hashlib.sha256(b"isthmus point" + bytes([attempt]) + data).digest()
         sign = hashlib.sha256(b"isthmus sign" + bytes([attempt]) + data).digest()[0] & 1
         try:
-            return ec.EllipticCurvePublicKey.from_encoded_point(CURVE, bytes([2 + sign]) + digest)
+            return _point(bytes([2 + sign]) + digest)
         except ValueError:  # no such point
             continue
     raise AssertionError("no point in 256 attempts")  # less likely than 2^-250
@@ -108,17 +109,19 @@ def added(first: Point, second: Point) -> Point:
     slope = (b.y - a.y) * pow(b.x - a.x, -1, PRIME) % PRIME
     x = (slope**2 - a.x - b.x) % PRIME
     y = (slope * (a.x - x) - a.y) % PRIME
-    return ec.EllipticCurvePublicNumbers(x, y, CURVE).public_key()
+    return _at(x, y)
 
 
 def negative(point: Point) -> Point:
     """Return the opposite of a point."""
     numbers = point.public_numbers()
-    return ec.EllipticCurvePublicNumbers(numbers.x, PRIME - numbers.y, CURVE).public_key()
+    return _at(numbers.x, PRIME - numbers.y)
 
 
 def encoded(point: Point) -> bytes:
     """Return a point as bytes."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
     return point.public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
 
 
@@ -127,9 +130,22 @@ def decoded(data: bytes) -> Point:
     try:
         if len(data) != ENCODED:
             raise broken()
-        return ec.EllipticCurvePublicKey.from_encoded_point(CURVE, data)
+        return _point(data)
     except ValueError:
         raise broken() from None
+
+
+def _point(data: bytes) -> Point:
+    """Return the point that these bytes are, or raise `ValueError`."""
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), data)
+
+
+def _at(x: int, y: int) -> Point:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
 
 
 def _seed(session: bytes, transfer: int, place: int, secret: bytes) -> bytes:
