@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from isthmus.joint.shares.cost import Work, cost_of
 
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
-FITTED = r"k2 n=\d{4,6} m=(8|20) u=\d+"
+FITTED = r"k2 n=\d+ m=\d+ u=2"
 NETWORKS = ("asia", "sachs", "child", "alarm")
 COST = ("seconds", "cpu", "megabytes", "gigabytes", "messages")
 WORK = ("programs", "transfers", "products", "comparisons", "rounds")
@@ -105,13 +105,13 @@ def main() -> None:
         "\nGigabytes are the largest memory of one party. Each run starts new engines, as a study"
     )
     print("does; imports and the comparison of identifiers are not counted. The work is that of")
-    print("`isthmus.joint.shares.cost.Work`. Fitted to the runs without delay,")
+    print("`isthmus.joint.shares.cost.Work`. Fitted to the runs with 2 parents and without delay,")
     print("for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
     here = [r for r in of["cost"] if "Mbit/s" not in r["name"]]
     large = [r for r in here if not re.fullmatch(FITTED, r["name"])]
     if large:
-        print("\nLarger runs, to which nothing was fitted:\n")
+        print("\nOther runs, to which nothing was fitted:\n")
         print(beyond(large))
     slow = [r for r in of["cost"] if "Mbit/s" in r["name"]]
     if slow:
@@ -130,8 +130,8 @@ def main() -> None:
         worst = max((x for r in of["problem"] for x in r["differences"]), default=0.0)
         closest = min(r["closest"] for r in of["problem"] if r["closest"] is not None)
         print("\n## Random problems\n")
-        print("All costs above, and problems 0 to 29, were measured with products of cells without")
-        print("last levels; the other problems and the sections below before that.\n")
+        print("The costs above and the networks were measured with products by oblivious transfer,")
+        print("the problems and the other sections before that.\n")
         print(f"{len(of['problem'])} problems with 4 to 6 variables of 2 to 4 levels, n = 200 to")
         print(
             f"20,000, at most 2 or 3 parents: {equal:,} of {total:,} decisions are those of K2 with"

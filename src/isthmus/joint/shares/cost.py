@@ -118,9 +118,10 @@ class Cost:
     def seconds(self, round_trip: float, bandwidth: float) -> float:
         """Return the duration with a connection of this round trip (s) and bandwidth (bytes/s).
 
-        The parties mostly wait for each other, so their CPU seconds add up.
+        The parties mostly wait for each other, so their CPU seconds add up; but they compute while
+        messages are on their way.
         """
-        return 2 * self.cpu + self.traffic / bandwidth + self.rounds * round_trip
+        return max(2 * self.cpu, self.traffic / bandwidth) + self.rounds * round_trip
 
     def __str__(self) -> str:
         far = self.seconds(0.04, 100e6 / 8)
@@ -136,12 +137,12 @@ def _shown(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-PER_PARTY = (2.6, 0.1, 4.5e-7, 2e-8, 1.4e-4, 0.0, 0.0)
-TRAFFIC = (0.0, 3.6e5, 16.0, 1.0, 2_600.0, 0.0, 0.0)
+PER_PARTY = (2.6, 0.45, 4.5e-7, 2e-8, 1.3e-4, 0.0, 0.0)
+TRAFFIC = (0.0, 4.5e5, 16.0, 0.9, 2_700.0, 0.0, 0.0)
 """CPU seconds of a party, and bytes of both: of the start, and per unit of `Work`. Fitted by
 benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
 
-BASE, PER_VALUE = 6e8, 40
+BASE, PER_VALUE = 8e8, 25
 """Bytes of memory of the engine, and of each value of a party."""
 
 
