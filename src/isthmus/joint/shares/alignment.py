@@ -74,7 +74,7 @@ POINT = 32
 BATCH = 1024
 """Points per message."""
 
-SECONDS = (8e-5, 6e-5)
+SECONDS = (1.2e-4, 7e-5)
 """CPU seconds per identifier of one's own, which is hashed and multiplied, and of the other party,
 which is multiplied; see benchmarks/vertical/identifiers.py."""
 
