@@ -31,12 +31,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.shares.link import broken
+from isthmus.joint.shares.shares import Words
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
 
 Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
 
 SECURITY = 128
 """Number of transfers of seeds, and bits of the hash that checks them."""
@@ -135,8 +135,8 @@ class SecretProducts:
             parts = [
                 (k, at)
                 for k, products in enumerate(wanted)
-                for at in messages(products, rows, np.dtype(word).itemsize)
                 if products.chooser == chooser
+                for at in messages(products, rows, np.dtype(word).itemsize)
             ]
             blocks = (_Block(wanted[k].own(at), wanted[k].widths) for k, at in parts)
             for (k, _), share in zip(parts, side.shares(blocks, word), strict=True):
