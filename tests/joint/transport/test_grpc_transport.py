@@ -285,7 +285,7 @@ def test_a_broken_connection_loses_no_answer(world: World) -> None:
 
 
 def test_a_flapping_network_loses_nothing(world: World) -> None:
-    """Cut every few hundred milliseconds for some seconds; tests/processes has a run of minutes."""
+    """Until the fifth cut, however long that takes; tests/processes has a run of minutes."""
     proxy = FlappingProxy(world.transport.port, every=0.3, down=0.2)
     handled: list[bytes] = []
 
@@ -297,14 +297,13 @@ def test_a_flapping_network_loses_nothing(world: World) -> None:
         world.join("a", handle, port=proxy.port)
         world.join("b")
         world.transport.gather(["a", "b"])
-        end, i = time.monotonic() + 6.0, 0
-        while time.monotonic() < end:
+        i = 0
+        while proxy.cuts < 5:
             question = f"{i:08}".encode() * 500
             answers = list(world.transport.exchange({"a": question, "b": question}))
             assert sorted(answers) == sorted([question * 500, question[::-1]])
             i += 1
     assert len(handled) == i
-    assert proxy.cuts >= 5
 
 
 def test_a_newer_stream_of_a_site_replaces_the_older(world: World) -> None:
