@@ -12,6 +12,7 @@ Faster protocols, such as RR22 of `spu.psi`, do not let the other party check th
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import secrets
 import struct
@@ -30,6 +31,16 @@ if TYPE_CHECKING:
 
 MODULUS = 2**255 - 19
 CURVE = 486662
+
+
+def written(positions: NDArray[np.intp]) -> str:
+    """Write positions of rows as text, for a journal and for a message of the engine."""
+    return base64.b64encode(positions.astype("<i8").tobytes()).decode()
+
+
+def read(text: str) -> NDArray[np.intp]:
+    """Read positions of rows."""
+    return np.frombuffer(base64.b64decode(text), dtype="<i8").astype(np.intp)
 
 
 def point_of(text: str) -> bytes:

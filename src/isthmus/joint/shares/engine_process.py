@@ -25,7 +25,7 @@ from isthmus.errors import AbortedError, DataError, IsthmusError
 from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.request_catalogue import registered_request
-from isthmus.joint.shares.alignment import aligned_to_both, aligned_to_one, count_common
+from isthmus.joint.shares import alignment
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import Opener, SecretSharingRuntime, stopped
 from isthmus.joint.shares.link import LinkOptions, connect, require_spu
@@ -116,15 +116,14 @@ def serve(parent: Parent) -> None:
     study = Study.parse(given.study)
     if given.request == IntersectionSize.name:
         least = two_parties(study.protocol).minimum_cohort
-        people = count_common(link, given.hashes, least, given.people)
+        people = alignment.count_common(link, given.hashes, least, given.people)
         parent.call({"counted": people})
         result: dict[str, Any] = {"people": people}
     else:
         positions, people = given.positions, given.people
         if given.hashes:
             positions, people = aligned(link, study, given)
-            text = base64.b64encode(positions.astype("<i8").tobytes()).decode()
-            parent.call({"aligned": [text, people]})
+            parent.call({"aligned": [alignment.written(positions), people]})
         values = np.frombuffer(parent.call({"sharing": None})).reshape(len(positions), -1)
         result = compute(link, study, given.request, parent, values, positions >= 0, people)
     parent.call({"result": result})
@@ -175,8 +174,8 @@ def aligned(link: Context, study: Study, given: Inputs) -> tuple[NDArray[np.intp
     """
     knower = two_parties(study.protocol).knower
     if knower is None:
-        return aligned_to_both(link, given.hashes, given.people)
-    return aligned_to_one(link, given.hashes, knower, given.people)
+        return alignment.aligned_to_both(link, given.hashes, given.people)
+    return alignment.aligned_to_one(link, given.hashes, knower, given.people)
 
 
 def main(pipe: str, folder: str) -> None:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError
 from isthmus.joint.records.journal import Journal
+from isthmus.joint.shares import alignment
 from isthmus.joint.transport.pinned_channel import PinnedChannel
 
 DONE = "done"
@@ -149,15 +150,14 @@ class RunJournal:
 
     def align(self, number: int, positions: NDArray[np.intp], people: int) -> None:
         """Write how rows are aligned, and how many people are common."""
-        text = base64.b64encode(positions.astype("<i8").tobytes()).decode()
+        text = alignment.written(positions)
         self._journal.append({"run": number, "rows": people, "positions": text})
 
     def positions(self, number: int) -> NDArray[np.intp] | None:
         """Return how rows are aligned, if that is known for this run."""
         for record in reversed(self._journal.records()):
             if record["run"] == number and "positions" in record:
-                data = base64.b64decode(record["positions"])
-                return np.frombuffer(data, dtype="<i8").astype(np.intp)
+                return alignment.read(record["positions"])
         return None
 
     def hold(self, number: int, label: str, share: HeldShare) -> None:

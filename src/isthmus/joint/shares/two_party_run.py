@@ -31,6 +31,7 @@ from isthmus.errors import (
 )
 from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
+from isthmus.joint.shares import alignment
 from isthmus.joint.shares.engine_process import REFUSED, Inputs
 from isthmus.joint.shares.link import LinkOptions
 from isthmus.joint.shares.openings import DONE, NextRun, Openings
@@ -323,7 +324,7 @@ class TwoPartyRun:
 
     def _aligned(self, value: list[Any]) -> None:
         text, self._people = value
-        self._positions = np.frombuffer(base64.b64decode(text), dtype="<i8").astype(np.intp)
+        self._positions = alignment.read(text)
         self._compare_rows()
         self._controller.record_aligned(self._parts()[1], self._positions, self.rows)
 
