@@ -27,12 +27,10 @@ COLUMNS = {"bank": ("a", "b"), "shop": ("c", "d")}
 LEVELS = {"a": 2, "b": 2, "c": 3, "d": 2}
 STAND_IN = """
 import os, sys
-from isthmus.joint.transport import pinned_channel
-from isthmus.joint.shares import party_controller, requests, two_party
-two_party.TwoParty.__init__.__kwdefaults__["engine"] = (
-    sys.executable, "-m", "tests.processes.stand_in_engine"
-)
-pinned_channel.STRANGERS = float(os.environ.get("STRANGERS", "30"))
+from isthmus.joint.transport import pinned_channel, pinned_connection
+from isthmus.joint.shares import party_controller, requests, two_party_run
+two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
+pinned_connection.STRANGERS = float(os.environ.get("STRANGERS", "30"))
 send = pinned_channel.PinnedChannel.send
 def lying(self, message):
     change = os.environ.get("LIE", "")

@@ -22,10 +22,8 @@ COMMAND = [
     "-c",
     """
 import os, signal, sys
-from isthmus.joint.shares import two_party, two_party_run
-two_party.TwoParty.__init__.__kwdefaults__["engine"] = (
-    sys.executable, "-m", "tests.processes.faulty_engine"
-)
+from isthmus.joint.shares import two_party_run
+two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.faulty_engine")
 opened = two_party_run.TwoPartyRun._open
 def dying(self, value):
     opened(self, value)
@@ -58,7 +56,7 @@ def engine_dies(run: Callable[..., Any]) -> Callable[..., Any]:
 def garbage(engine: SecretSharingRuntime, *_: object) -> None:
     """Send bytes instead of a hash, and wait to be ended."""
     happened()
-    engine._link.send(1 - engine.rank, os.urandom(64))
+    engine._link.send(os.urandom(64))
     time.sleep(60)
 
 
@@ -91,4 +89,4 @@ if __name__ == "__main__":
             SecretSharingRuntime.open = short_share  # type: ignore[assignment,method-assign]
         case "fewer rows":
             engine_process.compute = fewer_rows(engine_process.compute)
-    engine_process.main(sys.argv[1], sys.argv[2])
+    engine_process.main(sys.argv[1])

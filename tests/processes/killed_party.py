@@ -15,7 +15,7 @@ from typing import Any
 
 from isthmus.joint.records.journal import FileJournal
 from isthmus.joint.records.ledger import FileLedger
-from isthmus.joint.shares import requests, two_party
+from isthmus.joint.shares import requests, two_party_run
 from isthmus.joint.transport.pinned_channel import PinnedChannel
 
 COMMAND = [sys.executable, "-m", "tests.processes.killed_party"]
@@ -48,8 +48,7 @@ if __name__ == "__main__":
     FileJournal.append = killing(FileJournal.append, last_key)  # type: ignore[method-assign]
     PinnedChannel.send = killing(PinnedChannel.send, lambda m: f"sent {next(iter(m))}")  # type: ignore[method-assign]
     if "STAND_IN" in os.environ:
-        engine = (sys.executable, "-m", "tests.processes.stand_in_engine")
-        two_party.TwoParty.__init__.__kwdefaults__["engine"] = engine  # type: ignore[index]
+        two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
         requests.PrivateK2Request.openings = lambda *_: 6  # type: ignore[method-assign]
     from isthmus.cli import main
 

@@ -27,7 +27,6 @@ STEPS = 6
 def compute(
     channel: Any, study: Study, _: str, parent: Any, values: Any, _present: Any, people: int
 ) -> dict[str, Any]:
-    rank: int = channel.rank
     assert values.shape == (people, 2)  # the columns of nobody else
     assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
     pause = float(os.environ.get("STAND_IN_PAUSE", "0"))
@@ -43,8 +42,8 @@ def compute(
         share = os.urandom(8)  # new in every attempt, as those of the real engine are
         shares = np.frombuffer(parent.open(f"decision {i}", share, (0, 1)), np.uint64)
         opened.append(int(shares.sum(dtype=np.uint64)))
-        channel.send(1 - rank, f"{i}")
-        assert channel.recv(1 - rank).decode() == f"{i}"
+        channel.send(f"{i}".encode())
+        assert channel.receive().decode() == f"{i}"
         time.sleep(pause)
     Path(os.environ.get("STAND_IN_VALUES", os.devnull)).write_text(str(opened))
     order = two_parties(study.protocol).order
@@ -52,13 +51,12 @@ def compute(
 
 
 def connect_late(options: Any) -> Any:
-    """Connect some seconds after the other engine, as behind a slow network."""
+    """Connect some seconds after the other engine, as on a busy machine."""
     time.sleep(float(os.environ.get("STAND_IN_LATE", "0")))
     return link.connect(options)
 
 
 if __name__ == "__main__":
     engine_process.__dict__["connect"] = connect_late
-    link.ANSWER, link.RETRIES = 4.0, 0  # tests need not wait for messages that were lost
     engine_process.__dict__["compute"] = compute
-    engine_process.main(sys.argv[1], sys.argv[2])
+    engine_process.main(sys.argv[1])

@@ -7,12 +7,9 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-import pytest
 from tests.processes.companies import Companies
 
 from isthmus.cli import ExitCode
-
-pytest.importorskip("spu")
 
 
 def test_the_number_alone_and_then_one_party(companies: Callable[..., Companies]) -> None:

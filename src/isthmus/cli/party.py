@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.outputs import check_outputs
 from isthmus.cli.parsing import host_and_port
 from isthmus.cli.site import NAME, draft_policy
-from isthmus.errors import ArgumentError, FormatError, MismatchError
+from isthmus.errors import FormatError, MismatchError
 from isthmus.sources.tables.read_table import read_table
 
 RUNS = 3
@@ -167,13 +166,6 @@ def _run_options(run: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="waiting time for one message of the other engine; by default 300 seconds",
     )
-    run.add_argument(
-        "--engine",
-        type=Path,
-        metavar="PYTHON",
-        help="Python 3.11 that has isthmus[vertical], for the secret computation; by default the "
-        "one that runs this command",
-    )
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
@@ -281,17 +273,6 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _engine(python: Path | None) -> dict[str, Any]:
-    """Return the option of the engine that this Python runs."""
-    from isthmus.joint.shares.two_party_run import ENGINE
-
-    if python is None:
-        return {}
-    if not os.access(python, os.X_OK):
-        raise ArgumentError(f"--engine must name the program of a Python, got {str(python)!r}.")
-    return {"engine": (str(python.absolute()), *ENGINE[1:])}
-
-
 def _run(options: argparse.Namespace) -> ExitCode:
     check_outputs(options.output, options.search)
     with shown(options, []) as board:
@@ -302,7 +283,6 @@ def _run(options: argparse.Namespace) -> ExitCode:
             gather=options.gather,
             message_timeout=options.message_timeout,
             on_event=board.say,
-            **_engine(options.engine),
         )
         people = source.count_people() if options.count else None
         solution = None if options.count else learn_jointly(source, options, board)

@@ -116,8 +116,8 @@ def test_nobody_asks_for_more_people_than_it_has_stated(counts: int, reason: str
     """The other party states three people, and comes with four points."""
 
     def other(link: Any) -> None:
-        link.send(0, counts.to_bytes(8, "little"))
-        link.send(0, b"".join(point_of(str(i)) for i in range(4)))
+        link.send(counts.to_bytes(8, "little"))
+        link.send(b"".join(point_of(str(i)) for i in range(4)))
 
     assert against(other, ["0", "1"], 3).reason == reason
 
@@ -127,11 +127,11 @@ def test_nobody_names_rows_of_the_other_party_by_returning_its_answers() -> None
 
     def other(link: Any) -> None:
         for _ in range(2):  # the number of people, and their points
-            link.send(0, link.recv(0))
-        link.recv(0)
-        link.send(0, bytes(32))  # it cannot commit yet to what it will get
+            link.send(link.receive())
+        link.receive()
+        link.send(bytes(32))  # it cannot commit yet to what it will get
         for _ in range(2):  # the salt and the answers
-            link.send(0, link.recv(0))
+            link.send(link.receive())
 
     assert against(other, ["0", "1"], 2).reason == "broken message"
 
@@ -139,7 +139,7 @@ def test_nobody_names_rows_of_the_other_party_by_returning_its_answers() -> None
 def test_a_commitment_sent_back_is_not_one_of_the_other_party() -> None:
     def other(link: Any) -> None:
         for _ in range(5):
-            link.send(0, link.recv(0))
+            link.send(link.receive())
 
     assert against(other, ["0", "1"], 2).reason == "broken message"
 

@@ -119,7 +119,7 @@ def test_leading_zeros_survive_reading(
 
 
 def test_inputs_of_the_engine_survive_the_pipe() -> None:
-    link = LinkOptions("s", 1, ("a:1", "b:2"), "c", "k", "t", 2.5)
+    link = LinkOptions("s", 1, ("a", 1), "c", "k", "t", "f", 2.5)
     for hashes, known in ((["0" * 64, "f" * 64], []), ([], [2, 0])):
         rows = np.array(known, dtype=np.intp)
         given = Inputs(link, "é".encode(), "private k2", 7, hashes, rows)

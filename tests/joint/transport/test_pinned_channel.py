@@ -14,10 +14,11 @@ import pytest
 
 from isthmus.errors import AbortedError, FormatError
 from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport import pinned_channel
+from isthmus.joint.transport import pinned_channel, pinned_connection
 from isthmus.joint.transport.certificates import fingerprint, own_certificate
 from isthmus.joint.transport.child_process import free_port
-from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
+from isthmus.joint.transport.pinned_channel import PinnedChannel
+from isthmus.joint.transport.pinned_connection import Credentials
 
 Pair = tuple[PinnedChannel, PinnedChannel]
 
@@ -41,7 +42,7 @@ def credentials(folder: Path, own: str, other: str) -> Credentials:
 
 @pytest.fixture
 def connect(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Pair]]:
-    monkeypatch.setattr(pinned_channel, "STRANGERS", 0.5)
+    monkeypatch.setattr(pinned_connection, "STRANGERS", 0.5)
     made: list[PinnedChannel] = []
 
     def both(
@@ -214,7 +215,7 @@ def test_strangers_neither_end_the_wait_nor_delay_it(certificates: Path) -> None
         dialled.send({"rows": 3})
         channel = listening.result()
         assert channel.take("rows", 5.0) == 3
-        assert time.monotonic() - start < pinned_channel.HANDSHAKE
+        assert time.monotonic() - start < pinned_connection.HANDSHAKE
         dialled.close()
         channel.close()
 
@@ -226,7 +227,7 @@ def test_a_flood_of_silent_connections_does_not_delay_the_other_party(certificat
             PinnedChannel.listen, address, credentials(certificates, "bank", "shop"), "shop", 30.0
         )
         opened = 0
-        while opened < 3 * pinned_channel.HANDSHAKES:
+        while opened < 3 * pinned_connection.HANDSHAKES:
             try:
                 silent.enter_context(socket.create_connection(address, timeout=1.0))
                 opened += 1
@@ -238,7 +239,7 @@ def test_a_flood_of_silent_connections_does_not_delay_the_other_party(certificat
         dialled.send({"rows": 3})
         channel = listening.result()
         assert channel.take("rows", 5.0) == 3
-        assert time.monotonic() - start < pinned_channel.HANDSHAKE / 2
+        assert time.monotonic() - start < pinned_connection.HANDSHAKE / 2
         dialled.close()
         channel.close()
 
@@ -254,7 +255,7 @@ def test_nobody_comes(certificates: Path) -> None:
 
 
 def test_a_server_that_speaks_no_tls(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinned_channel, "STRANGERS", 0.0)
+    monkeypatch.setattr(pinned_connection, "STRANGERS", 0.0)
     with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
 
         def answer() -> None:

@@ -7,7 +7,8 @@ that follows the protocol learns nothing about identifiers that only the other o
 decisional Diffie-Hellman problem is hard and the hash behaves like a random function.
 
 A party gets an answer about as many points as it has stated to have people, whatever its program.
-Faster protocols, such as RR22 of `spu.psi`, do not let the other party check that.
+Faster protocols, such as that of Raghuraman and Rindal (2022), do not let the other party check
+that.
 """
 
 from __future__ import annotations
@@ -18,16 +19,13 @@ import secrets
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import AbortedError
-from isthmus.joint.shares.link import broken
-
-if TYPE_CHECKING:
-    from spu.libspu.link import Context
+from isthmus.errors import AbortedError, MissingExtraError
+from isthmus.joint.shares.link import Link, broken
 
 MODULUS = 2**255 - 19
 CURVE = 486662
@@ -50,8 +48,10 @@ def point_of(text: str) -> bytes:
     is multiplied. Points of the twist are passed over: otherwise each identifier would tell one bit
     of its hash.
     """
-    from gmpy2 import jacobi
-
+    try:
+        from gmpy2 import jacobi
+    except ImportError as error:
+        raise MissingExtraError("gmpy2", "vertical", "A study of two parties") from error
     for attempt in range(256):
         start = b"isthmus point" + bytes([attempt])
         data = bytearray(hashlib.sha256(start + text.encode()).digest())
@@ -96,9 +96,7 @@ RECEIVER = 0
 """Rank of the party that counts; it tells the other one the number."""
 
 
-def aligned_to_both(
-    link: Context, hashes: Sequence[str], others: int
-) -> tuple[NDArray[np.intp], int]:
+def aligned_to_both(link: Link, hashes: Sequence[str], others: int) -> tuple[NDArray[np.intp], int]:
     """Align the rows of both parties so that each learns which of its people are common.
 
     A party commits to its answers before it has those of the other one. Otherwise it could return
@@ -124,10 +122,10 @@ def aligned_to_both(
     order = _shuffled(range(len(hashes)))
     answers = _exchange(link, own, [hashes[i] for i in order], others)
     salt = secrets.token_bytes(POINT)
-    link.send(other, _commitment(link.rank, salt, answers))
-    commitment = bytes(link.recv(other))
-    link.send(other, salt)
-    salt = bytes(link.recv(other))
+    link.send(_commitment(link.rank, salt, answers))
+    commitment = link.receive()
+    link.send(salt)
+    salt = link.receive()
     theirs = _swap(link, answers, len(order))
     if _commitment(other, salt, theirs) != commitment:
         raise broken()
@@ -140,7 +138,7 @@ def _commitment(rank: int, salt: bytes, points: Iterable[bytes]) -> bytes:
     return hashlib.sha256(bytes([rank]) + salt + b"".join(points)).digest()
 
 
-def count_common(link: Context, hashes: Sequence[str], least: int, others: int) -> int:
+def count_common(link: Link, hashes: Sequence[str], least: int, others: int) -> int:
     """Count the people whom both parties have.
 
     Parties that follow the protocol do not learn who they are. One that multiplies each of its
@@ -170,7 +168,7 @@ def count_common(link: Context, hashes: Sequence[str], least: int, others: int) 
 
 
 def aligned_to_one(
-    link: Context, hashes: Sequence[str], receiver: int, others: int
+    link: Link, hashes: Sequence[str], receiver: int, others: int
 ) -> tuple[NDArray[np.intp], int]:
     """Align the rows of both parties so that one of them alone learns which people are common.
 
@@ -207,7 +205,7 @@ def aligned_to_one(
     return positions, people
 
 
-def _exchange(link: Context, own: Multiplier, hashes: Sequence[str], others: int) -> list[bytes]:
+def _exchange(link: Link, own: Multiplier, hashes: Sequence[str], others: int) -> list[bytes]:
     """Send the own points, and return those of the other party, multiplied, in their order."""
     _send_count(link, len(hashes))
     if _take_count(link) != others:
@@ -219,19 +217,19 @@ def _exchange(link: Context, own: Multiplier, hashes: Sequence[str], others: int
 
 
 def _swap(
-    link: Context,
+    link: Link,
     points: Iterable[bytes],
     number: int,
     change: Callable[[bytes], bytes] = bytes,
 ) -> list[bytes]:
     """Send points, and return those of the other party, changed; `AbortedError` if some repeat.
 
-    Batches go both ways in turn. If both parties sent all before they received, the link would let
-    neither go on: it holds a few messages that were not received, and then waits.
+    Batches go both ways in turn: few points wait to be received, and both parties multiply at the
+    same time.
     """
     own, found = iter(points), list[bytes]()
     while batch := b"".join(islice(own, BATCH)):
-        link.send(1 - link.rank, batch)
+        link.send(batch)
         if len(found) < number:
             found += map(change, _batch(link, number - len(found)))
     while len(found) < number:
@@ -242,19 +240,19 @@ def _swap(
     return found
 
 
-def _batch(link: Context, left: int) -> list[bytes]:
-    data = bytes(link.recv(1 - link.rank))
+def _batch(link: Link, left: int) -> list[bytes]:
+    data = link.receive()
     if len(data) != POINT * min(BATCH, left):
         raise broken()
     return [data[k : k + POINT] for k in range(0, len(data), POINT)]
 
 
-def _send_count(link: Context, number: int) -> None:
-    link.send(1 - link.rank, COUNT.pack(number))
+def _send_count(link: Link, number: int) -> None:
+    link.send(COUNT.pack(number))
 
 
-def _take_count(link: Context) -> int:
-    data = bytes(link.recv(1 - link.rank))
+def _take_count(link: Link) -> int:
+    data = link.receive()
     if len(data) != COUNT.size or COUNT.unpack(data)[0] > MOST:
         raise broken()
     number: int = COUNT.unpack(data)[0]

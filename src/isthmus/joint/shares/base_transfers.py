@@ -17,11 +17,10 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.joint.shares.link import broken
+from isthmus.joint.shares.link import Link, broken
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
-    from spu.libspu.link import Context
 
     Point: TypeAlias = ec.EllipticCurvePublicKey
 
@@ -32,7 +31,7 @@ ENCODED = 33
 SEED = 16
 
 
-def offer_seeds(link: Context, number: int) -> tuple[list[tuple[bytes, bytes]], bytes]:
+def offer_seeds(link: Link, number: int) -> tuple[list[tuple[bytes, bytes]], bytes]:
     """Return two seeds per transfer, of which the other party gets one, and a hash of all messages.
 
     The other party calls `choose_seeds` at the same time.
@@ -41,8 +40,8 @@ def offer_seeds(link: Context, number: int) -> tuple[list[tuple[bytes, bytes]], 
 
     secret = ec.generate_private_key(ec.SECP256R1())
     sent = encoded(secret.public_key())
-    link.send(1 - link.rank, sent)
-    received = bytes(link.recv(1 - link.rank))
+    link.send(sent)
+    received = link.receive()
     if len(received) != 2 * ENCODED * number:
         raise broken()
     session = hashlib.sha256(b"isthmus transfers" + sent + received).digest()
@@ -56,7 +55,7 @@ def offer_seeds(link: Context, number: int) -> tuple[list[tuple[bytes, bytes]], 
     return seeds, session
 
 
-def choose_seeds(link: Context, choices: Sequence[int]) -> tuple[list[bytes], bytes]:
+def choose_seeds(link: Link, choices: Sequence[int]) -> tuple[list[bytes], bytes]:
     """Return the seeds that were chosen, and a hash of all messages.
 
     Parameters
@@ -66,7 +65,7 @@ def choose_seeds(link: Context, choices: Sequence[int]) -> tuple[list[bytes], by
     """
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    received = bytes(link.recv(1 - link.rank))
+    received = link.receive()
     theirs = decoded(received)
     own, sent = [], b""
     for j, choice in enumerate(choices):
@@ -76,7 +75,7 @@ def choose_seeds(link: Context, choices: Sequence[int]) -> tuple[list[bytes], by
         mask = masking(received, j, choice, unknown)
         known = encoded(added(own[-1].public_key(), negative(mask)))
         sent += unknown + known if choice else known + unknown
-    link.send(1 - link.rank, sent)
+    link.send(sent)
     session = hashlib.sha256(b"isthmus transfers" + received + sent).digest()
     return [
         _seed(session, j, choice, key.exchange(ec.ECDH(), theirs))

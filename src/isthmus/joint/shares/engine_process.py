@@ -10,30 +10,25 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, DataError, IsthmusError
-from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.request_catalogue import registered_request
 from isthmus.joint.shares import alignment
 from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import Opener, SecretSharingRuntime, stopped
-from isthmus.joint.shares.link import LinkOptions, connect, require_spu
+from isthmus.joint.shares.engine import Opener, SecretSharingRuntime
+from isthmus.joint.shares.link import Link, LinkOptions, connect
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import IntersectionSize, TwoPartyRequest
-
-if TYPE_CHECKING:
-    from spu.libspu.link import Context
 
 HASH = 64
 REFUSED = "refused"
@@ -100,7 +95,7 @@ class Inputs:
         """Read what `to_bytes` wrote."""
         with np.load(BytesIO(data)) as given:
             link, request, people = json.loads(str(given["header"]))
-            options = LinkOptions(**link | {"addresses": tuple(link["addresses"])})
+            options = LinkOptions(**link | {"address": tuple(link["address"])})
             hashes = [value.decode() for value in given["hashes"].tolist()]
             study, rows = given["study"].tobytes(), given["rows"]
             return cls(options, study, request, people, hashes, rows)
@@ -108,11 +103,9 @@ class Inputs:
 
 def serve(parent: Parent) -> None:
     """Connect, find the common people, compute, and report the result."""
-    given = Inputs.from_bytes(parent.call({"inputs": code_hash()}))
-    require_spu()
+    given = Inputs.from_bytes(parent.call({"inputs": None}))
     parent.call({"ready": None})
     link = connect(given.link)
-    parent.call({"connected": None})
     study = Study.parse(given.study)
     if given.request == IntersectionSize.name:
         least = two_parties(study.protocol).minimum_cohort
@@ -127,11 +120,11 @@ def serve(parent: Parent) -> None:
         values = np.frombuffer(parent.call({"sharing": None})).reshape(len(positions), -1)
         result = compute(link, study, given.request, parent, values, positions >= 0, people)
     parent.call({"result": result})
-    link.stop_link()
+    link.close()
 
 
 def compute(
-    link: Context,
+    link: Link,
     study: Study,
     name: str,
     opener: Opener,
@@ -167,7 +160,7 @@ def compute(
     return request.of(study).compute(SecretSharingRuntime(link, opener), columns, study)
 
 
-def aligned(link: Context, study: Study, given: Inputs) -> tuple[NDArray[np.intp], int]:
+def aligned(link: Link, study: Study, given: Inputs) -> tuple[NDArray[np.intp], int]:
     """Return the own rows in an order that both parties use, and the number of common people.
 
     A row of -1 means that this party does not have the person.
@@ -178,12 +171,11 @@ def aligned(link: Context, study: Study, given: Inputs) -> tuple[NDArray[np.intp
     return alignment.aligned_to_one(link, given.hashes, knower, given.people)
 
 
-def main(pipe: str, folder: str) -> None:
+def main(pipe: str) -> None:
     """Run the engine for the parent at the other end of the pipe with this number."""
     import resource  # not available on every system
 
     parent = Parent(Connection(int(pipe)))
-    os.chdir(folder)  # SPU leaves log files where it runs
     # If a message of the other party makes the engine crash, its columns do not go to disk.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
@@ -194,12 +186,9 @@ def main(pipe: str, folder: str) -> None:
         parent.call({"failed": [REFUSED, str(error)]})
     except IsthmusError as error:
         parent.call({"failed": ["engine", str(error)]})
-    except RuntimeError as error:
-        parent.call({"failed": ["engine", str(stopped(error))]})
-    except Exception as error:  # noqa: BLE001 - the engine raises exceptions of any type
-        # The text of an engine's error has file names of the engine, and is of no use to people.
+    except Exception as error:  # noqa: BLE001 - reported by the parent, which ends the run
         parent.call({"failed": ["engine", f"{type(error).__name__}: {str(error)[:200]}"]})
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1])

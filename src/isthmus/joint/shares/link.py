@@ -1,21 +1,50 @@
-"""The connection of the two engines: brpc with mutual TLS and pinned certificates."""
+"""The connection of the two engines: messages of bytes over a pinned TLS connection."""
 
 from __future__ import annotations
 
+import hmac
+import select
+import socket
+import ssl
+import struct
+import time
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from pathlib import Path
+from typing import Protocol, final
 
-from isthmus.errors import AbortedError, MissingExtraError
+from isthmus.errors import AbortedError, ArgumentError, MissingExtraError
+from isthmus.joint.transport.pinned_connection import Credentials, dial, listen
 
-if TYPE_CHECKING:
-    from spu.libspu.link import Context
+CONNECTING = 30.0
+"""Seconds for the two engines to connect, once both have started."""
 
-TRIES = 30
-RETRIES = 2
-"""How often a message is sent again that was not confirmed."""
+NO_ENGINE = "no engine"
 
-ANSWER = 10.0
-"""Seconds for the other engine to confirm a message, and so for each try to connect."""
+LENGTH = struct.Struct("<Q")
+
+LONGEST = 2**26
+"""Length of the longest message, in bytes. An unchanged program sends a few MB at once."""
+
+WAITING = LONGEST
+"""Bytes that may wait to be received. While there are more, a party that sends reads nothing."""
+
+PIECE = 2**18
+"""Bytes that are given to the connection at once, or taken from it."""
+
+WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Link(Protocol):
+    """A connection to the other party, as protocols need it."""
+
+    rank: int
+
+    def send(self, data: bytes) -> None:
+        """Send a message to the other party."""
+
+    def receive(self) -> bytes:
+        """Wait for the next message of the other party."""
 
 
 @final
@@ -28,23 +57,26 @@ class LinkOptions:
     session
         Name of the connection, the same at both parties.
     rank
-        Position of this party in the study: 0 or 1.
-    addresses
-        Host and port of both parties: where this one listens, and where the other is reached.
+        Position of this party in the study: 0 or 1. The first one waits for the second to connect.
+    address
+        Host and port: where the first party listens, and where the second one reaches it.
     certificate, key
         Files with the certificate and private key of this party.
     trusted
         File with the one certificate that the other party must have.
+    fingerprint
+        The SHA-256 of that certificate.
     message_timeout
         Seconds to wait for a message of the other engine.
     """
 
     session: str
     rank: int
-    addresses: tuple[str, str]
+    address: tuple[str, int]
     certificate: str
     key: str
     trusted: str
+    fingerprint: str
     message_timeout: float
 
 
@@ -57,6 +89,167 @@ def broken() -> AbortedError:
     )
 
 
+def stopped(error: Exception) -> AbortedError:
+    """Return the error for a link that broke."""
+    why = (str(error).splitlines() or [type(error).__name__])[0][:120]
+    return AbortedError(
+        "The computation with the other party stopped: its engine did not answer in time, or sent "
+        f"something that cannot be read ({why}). Nothing more was revealed."
+    )
+
+
+@final
+class EngineLink:
+    """A connection to the engine of the other party. It is used by one thread.
+
+    Parties may send several MB to each other at the same time: who cannot send any more reads.
+
+    Parameters
+    ----------
+    connection
+        A connection, with TLS or without.
+    message_timeout
+        Seconds for a message to be sent, or to arrive.
+    """
+
+    def __init__(self, connection: socket.socket, rank: int, message_timeout: float) -> None:
+        connection.settimeout(0.0)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.rank = rank
+        self._connection = connection
+        self._message_timeout = message_timeout
+        self._received = bytearray()
+        self._piece = memoryview(bytearray(PIECE))
+
+    def send(self, data: bytes) -> None:
+        """Send a message, or raise `AbortedError` if the other party does not read it in time."""
+        if len(data) > LONGEST:
+            raise ArgumentError(f"A message has at most {LONGEST} bytes, got {len(data)}.")
+        try:
+            self._write(memoryview(LENGTH.pack(len(data)) + data))
+        except OSError as error:
+            raise stopped(error) from error
+
+    def receive(self) -> bytes:
+        """Return the next message, or raise `AbortedError` if none comes in time."""
+        try:
+            return self._next()
+        except OSError as error:
+            raise stopped(error) from error
+
+    def close(self) -> None:
+        """Close the connection. What was sent still arrives."""
+        if isinstance(self._connection, ssl.SSLSocket):
+            with suppress(OSError, ValueError):
+                self._connection.unwrap()  # says that nothing more comes, and waits for no answer
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_WR)
+        self._connection.close()
+
+    def _write(self, rest: memoryview) -> None:
+        end = time.monotonic() + self._message_timeout
+        while rest:
+            try:
+                # After TLS could not write all of a piece, it must be given the same one again.
+                rest = rest[self._connection.send(rest[:PIECE]) :]
+            except WOULD_BLOCK:
+                reading = len(self._received) <= WAITING
+                if self._wait(end, reading=reading, writing=True):
+                    self._read()
+
+    def _next(self) -> bytes:
+        end = time.monotonic() + self._message_timeout
+        head = LENGTH.size
+        while True:
+            size = self._announced()
+            if size is not None and len(self._received) >= head + size:
+                message = bytes(memoryview(self._received)[head : head + size])
+                del self._received[: head + size]
+                return message
+            if not self._read():
+                self._wait(end, reading=True, writing=False)
+
+    def _announced(self) -> int | None:
+        """Return the length of the next message, if it is known."""
+        if len(self._received) < LENGTH.size:
+            return None
+        size: int = LENGTH.unpack_from(self._received)[0]
+        if size > LONGEST:
+            raise broken()
+        return size
+
+    def _read(self) -> bool:
+        """Take what has come; ``False`` if there is nothing."""
+        try:
+            size = self._connection.recv_into(self._piece)
+        except WOULD_BLOCK:
+            return False
+        if not size:
+            raise ConnectionResetError("it closed the connection")
+        self._received += self._piece[:size]
+        return True
+
+    def _wait(self, end: float, *, reading: bool, writing: bool) -> bool:
+        """Wait until the connection is ready; return whether there is something to read."""
+        ends = [self._connection]
+        left = max(0.0, end - time.monotonic())
+        readable, writable, _ = select.select(
+            ends if reading else [], ends if writing else [], [], left
+        )
+        if not readable and not writable:
+            raise TimeoutError(f"no answer within {self._message_timeout:g} seconds")
+        return bool(readable)
+
+
+def connect(options: LinkOptions) -> EngineLink:
+    """Connect to the engine of the other party, or raise `AbortedError` after half a minute."""
+    certificate, key, trusted = map(Path, (options.certificate, options.key, options.trusted))
+    credentials = Credentials(certificate, key, trusted, options.fingerprint)
+    meet = listen if options.rank == 0 else dial
+    try:
+        connection = meet(options.address, credentials, "the engine", CONNECTING)
+    except (AbortedError, OSError) as error:
+        host, port = options.address
+        raise AbortedError(
+            "The engine of the other party "
+            + ("did not connect to" if options.rank == 0 else "does not answer at")
+            + f" {host}:{port}, or its certificate is not the one that the study names. Check "
+            "address, firewall and certificate.",
+            reason=NO_ENGINE,
+        ) from error
+    link = EngineLink(connection, options.rank, options.message_timeout)
+    try:
+        link.send(options.session.encode())
+        if not hmac.compare_digest(link.receive(), options.session.encode()):
+            raise broken()
+    except AbortedError:
+        link.close()
+        raise
+    return link
+
+
+def connect_local(rank: int, port: int, message_timeout: float = 60.0) -> EngineLink:
+    """Connect two engines on this computer without encryption, for tests and benchmarks.
+
+    The first one waits for the second one at this port.
+    """
+    if rank not in (0, 1):
+        raise ArgumentError(f"The rank must be 0 or 1, got {rank!r}.")
+    address = ("127.0.0.1", port)
+    if rank == 0:
+        with socket.create_server(address) as listener:
+            listener.settimeout(CONNECTING)
+            return EngineLink(listener.accept()[0], rank, message_timeout)
+    end = time.monotonic() + CONNECTING
+    while True:
+        try:
+            return EngineLink(socket.create_connection(address), rank, message_timeout)
+        except ConnectionRefusedError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
+
+
 def require_spu() -> None:
     """Raise `MissingExtraError` if SPU is not installed."""
     try:
@@ -64,39 +257,3 @@ def require_spu() -> None:
     except ImportError as error:
         purpose = "A study of two parties (on Python 3.11)"
         raise MissingExtraError("spu", "vertical", purpose) from error
-
-
-def connect(options: LinkOptions) -> Context:
-    """Connect to the engine of the other party, or raise `AbortedError` after half a minute."""
-    require_spu()
-    from spu.libspu import link
-
-    description = link.Desc()
-    description.id = options.session
-    for i, address in enumerate(options.addresses):
-        description.add_party(f"party {i}", address)
-    description.recv_timeout_ms = int(1000 * options.message_timeout)
-    description.http_timeout_ms = int(1000 * ANSWER)
-    description.connect_retry_interval_ms = 1000
-    description.connect_retry_times = TRIES
-    description.retry_opts.max_retry = RETRIES
-    description.enable_ssl = True
-    for side in (description.client_ssl_opts, description.server_ssl_opts):
-        _pin(side, options)
-    try:
-        return link.create_brpc(description, options.rank)
-    except RuntimeError as error:
-        other = options.addresses[1 - options.rank]
-        raise AbortedError(
-            f"The engine of the other party does not answer at {other}, or its certificate is "
-            "not the one that the study names. Check address, firewall and certificate.",
-            reason="no engine",
-        ) from error
-
-
-def _pin(side: Any, options: LinkOptions) -> None:
-    """Trust exactly one certificate: it is its own authority, and may not sign others."""
-    side.cert.certificate_path = options.certificate
-    side.cert.private_key_path = options.key
-    side.verify.ca_file_path = options.trusted
-    side.verify.verify_depth = 1

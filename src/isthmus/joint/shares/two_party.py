@@ -43,9 +43,9 @@ from isthmus.joint.shares.requests import (
     TwoPartyRequest,
 )
 from isthmus.joint.shares.run_disclosure import releases, table_releases
-from isthmus.joint.shares.two_party_run import ENGINE, MESSAGE_TIMEOUT, Connection, TwoPartyRun
+from isthmus.joint.shares.two_party_run import MESSAGE_TIMEOUT, Connection, TwoPartyRun
 from isthmus.joint.transport.certificates import alone, fingerprint
-from isthmus.joint.transport.pinned_channel import Credentials
+from isthmus.joint.transport.pinned_connection import Credentials
 from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source
@@ -80,8 +80,6 @@ class TwoParty(Source):
         signs of life.
     on_event
         Called with a phrase when something happens.
-    engine
-        The command of the engine, which is another process.
     """
 
     def __init__(
@@ -96,7 +94,6 @@ class TwoParty(Source):
         gather: float = 3600.0,
         message_timeout: float = MESSAGE_TIMEOUT,
         on_event: Callable[[str], None] = lambda _: None,
-        engine: Sequence[str] = ENGINE,
     ) -> None:
         self._home = Path(home).absolute()
         self._folder = Folder(study)
@@ -120,7 +117,6 @@ class TwoParty(Source):
         self._gather = gather
         self._message_timeout = message_timeout
         self._watch = on_event
-        self._engine = engine
         self._releases: list[Release] = []
         self._moments: Moments | None = None
 
@@ -333,7 +329,6 @@ class TwoParty(Source):
                 self._state,
                 watch=self._watch,
                 keep=self._keep,
-                engine=self._engine,
             )
             if (self._state / "result.json").exists():
                 self._watch(f"the result of the last run is in {self._state / 'result.json'}")

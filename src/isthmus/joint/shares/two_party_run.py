@@ -7,16 +7,14 @@ import hashlib
 import json
 import os
 import secrets
-import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, final
 
 import numpy as np
@@ -26,36 +24,31 @@ from isthmus.errors import (
     AbortedError,
     FederationError,
     IsthmusError,
-    MismatchError,
     RefusedError,
 )
-from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares import alignment
 from isthmus.joint.shares.engine_process import REFUSED, Inputs
-from isthmus.joint.shares.link import LinkOptions
+from isthmus.joint.shares.link import NO_ENGINE, LinkOptions
 from isthmus.joint.shares.openings import DONE, NextRun, Openings
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable, hashed
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import OWN, TwoPartyRequest
 from isthmus.joint.transport.child_process import ChildProcess
-from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
+from isthmus.joint.transport.pinned_channel import PinnedChannel
+from isthmus.joint.transport.pinned_connection import Credentials
 
 ENGINE = (sys.executable, "-m", "isthmus.joint.shares.engine_process")
-MESSAGES = (
-    *("inputs", "ready", "connected", "aligned", "counted", "sharing", "open", "result", "failed"),
-)
+"""The command of the engine."""
+
+MESSAGES = ("inputs", "ready", "aligned", "counted", "sharing", "open", "result", "failed")
 """Kinds of messages of the engine, each of which has a method."""
 
 GREETING = 30.0
 MESSAGE_TIMEOUT = 300.0
 """Seconds to wait for an engine whose party is alive, which may run on a busy machine. A party that
 is gone or silent is noticed by its signs of life."""
-
-TEMPORARY = "temporary-"
-CONNECTING = 40.0
-"""Seconds for the two engines to connect, once both have started."""
 
 TERMINATION = 0.5
 """Seconds for the engine to terminate. It has nothing to save: the journal is not its own."""
@@ -77,7 +70,7 @@ class Connection:
     rank
         Position of this party in the study. The first one waits for the second to connect.
     own, other
-        Host and port of the engines: where this party listens, and where the other is reached.
+        Host and port of the parties: where this one listens, and where the other one is reached.
     """
 
     rank: int
@@ -97,15 +90,14 @@ class Connection:
 
     def link(self, session: str) -> LinkOptions:
         """Return how the engines connect."""
-        ends = [f"{host}:{port}" for host, port in (self.own, self.other)]
-        first, second = ends if self.rank == 0 else ends[::-1]
         return LinkOptions(
             session,
             self.rank,
-            (first, second),
+            self.own if self.rank == 0 else self.other,
             str(self.credentials.certificate),
             str(self.credentials.key),
             str(self.credentials.trusted),
+            self.credentials.fingerprint,
             self.message_timeout,
         )
 
@@ -117,7 +109,7 @@ class TwoPartyRun:
     Parameters
     ----------
     folder
-        A private folder for the log of the engine and for temporary files.
+        A private folder for the log of the engine.
     keep
         Writes the result to disk, before the run is over and its values cannot be opened any more.
     """
@@ -133,7 +125,6 @@ class TwoPartyRun:
         *,
         watch: Callable[[str], None] = lambda _: None,
         keep: Callable[[dict[str, Any]], None] = lambda _: None,
-        engine: Sequence[str] = ENGINE,
     ) -> None:
         self._keep = keep
         self._controller = controller
@@ -143,7 +134,6 @@ class TwoPartyRun:
         self._request = request
         self._folder = folder
         self._watch = watch
-        self._engine = tuple(engine)
         self._text = ""
         self._channel: PinnedChannel | None = None
         self._run: NextRun | None = None
@@ -153,7 +143,6 @@ class TwoPartyRun:
         self._failure: IsthmusError | None = None
         self._positions: NDArray[np.intp] = np.zeros(0, np.intp)
         self._people = 0
-        self._connect_by: float | None = None
 
     @property
     def rows(self) -> int:
@@ -239,39 +228,31 @@ class TwoPartyRun:
 
     def _supervise(self, channel: PinnedChannel) -> Generator[str, None, dict[str, Any]]:
         """Start the engine, and wait until it has a result or someone fails."""
-        with self._temporary() as name:
-            ours, theirs = Pipe()
-            process = ChildProcess(
-                [*self._engine, str(theirs.fileno()), name],
-                engine_environment() | {"TMPDIR": name, "JAX_PLATFORMS": "cpu"},
-                self._folder / "engine.log",
-                [theirs.fileno()],
-            )
-            theirs.close()
-            threading.Thread(target=self._answer, args=(ours,), daemon=True).start()
-            try:
-                while self._outcome is None:
-                    if self._failure is not None:
-                        raise self._failure
-                    channel.check()
-                    self._controller.require_running(self.number)
-                    self._check_connection()
-                    ended = process.code is not None
-                    if ended and self._outcome is None and self._failure is None:
-                        self._failure = self._cause(f"it ended with code {process.code}", "engine")
-                    yield self._text
-                    time.sleep(0.05)
-                # Only now may the engine end: the other one may still wait for its last message.
-                self._compare(channel, self._outcome)
-                return self._outcome
-            finally:
-                process.stop(TERMINATION)  # which closes its end of the pipe
-
-    def _temporary(self) -> TemporaryDirectory[str]:
-        """Return a new folder for the engine, without what a killed run has left."""
-        for left in self._folder.glob(f"{TEMPORARY}*"):
-            shutil.rmtree(left)
-        return TemporaryDirectory(prefix=TEMPORARY, dir=self._folder)
+        ours, theirs = Pipe()
+        process = ChildProcess(
+            [*ENGINE, str(theirs.fileno())],
+            engine_environment(),
+            self._folder / "engine.log",
+            [theirs.fileno()],
+        )
+        theirs.close()
+        threading.Thread(target=self._answer, args=(ours,), daemon=True).start()
+        try:
+            while self._outcome is None:
+                if self._failure is not None:
+                    raise self._failure
+                channel.check()
+                self._controller.require_running(self.number)
+                ended = process.code is not None
+                if ended and self._outcome is None and self._failure is None:
+                    self._failure = self._cause(f"it ended with code {process.code}", "engine")
+                yield self._text
+                time.sleep(0.05)
+            # The engine is stopped only then: the other one may still wait for its last message.
+            self._compare(channel, self._outcome)
+            return self._outcome
+        finally:
+            process.stop(TERMINATION)  # which closes its end of the pipe
 
     def _answer(self, pipe: Any) -> None:
         """Answer the messages of the engine, until something has failed or the engine ends."""
@@ -286,41 +267,14 @@ class TwoPartyRun:
 
     # --- answers to the messages of the engine, by their kinds -----------------------------------
 
-    def _inputs(self, code: str) -> bytes:
-        if code != code_hash():
-            raise MismatchError(
-                f"The engine {self._engine[0]!r} has another version of Isthmus than this process. "
-                "Install the same version in both environments."
-            )
+    def _inputs(self, _: None) -> bytes:
         return self._given
 
     def _ready(self, _: None) -> None:
-        """Wait until both engines are ready to connect."""
+        """Wait until both engines are ready: then half a minute is enough to connect."""
         channel, run = self._parts()
         channel.send({"ready": run.number})
         channel.take("ready", self._connection.message_timeout)
-        self._connect_by = time.monotonic() + CONNECTING
-
-    def _connected(self, _: None) -> None:
-        """Wait until both engines have connected.
-
-        The private set intersection begins with the same message as the connection. If one engine
-        is there while the other one still connects, that message is taken for a repetition and
-        dropped, and both engines wait for it until their patience ends.
-        """
-        channel, run = self._parts()
-        channel.send({"connected": run.number})
-        channel.take("connected", CONNECTING)
-        self._connect_by = None
-
-    def _check_connection(self) -> None:
-        if self._connect_by is not None and time.monotonic() > self._connect_by:
-            raise AbortedError(
-                f"The engine of {self._controller.other!r} could not be reached within "
-                f"{CONNECTING:g} seconds, or its certificate is not the one that the study names. "
-                "Check address, firewall and certificate.",
-                reason="no engine",
-            )
 
     def _aligned(self, value: list[Any]) -> None:
         text, self._people = value
@@ -393,6 +347,8 @@ class TwoPartyRun:
             except AbortedError as error:
                 return error
             time.sleep(0.1)
+        if reason == NO_ENGINE:
+            return AbortedError(text, reason=reason)
         return AbortedError(
             f"The engine of this party failed: {text.rstrip('.')}. Either computer may be too busy "
             "to answer within --message-timeout, or the other party sent something invalid; "
