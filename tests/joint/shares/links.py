@@ -33,11 +33,23 @@ class Link:
         self.seen.append(data)
         return self.seen[-1]
 
+    def leave(self) -> None:
+        """Tell the other end that this one is gone."""
+        with suppress(Full):
+            self._queues[1 - self.rank].put_nowait(None)
 
-def at_both(function: Callable[[Any], Any]) -> tuple[list[Any], list[Link]]:
-    """Run a function at both ends of a link; return results, or errors, and the ends."""
+
+def ends() -> list[Link]:
+    """Return both ends of a link."""
     queues: list[Queue[Any]] = [Queue(WINDOW), Queue(WINDOW)]
-    links = [Link(rank, queues) for rank in (0, 1)]
+    return [Link(rank, queues) for rank in (0, 1)]
+
+
+def at_both(
+    function: Callable[[Any], Any], links: list[Link] | None = None
+) -> tuple[list[Any], list[Link]]:
+    """Run a function at both ends of a link; return results, or errors, and the ends."""
+    links = ends() if links is None else links
     results: list[Any] = [None, None]
 
     def run(rank: int) -> None:
@@ -45,8 +57,7 @@ def at_both(function: Callable[[Any], Any]) -> tuple[list[Any], list[Link]]:
             results[rank] = function(links[rank])
         except Exception as error:  # noqa: BLE001 - told to the test
             results[rank] = error
-            with suppress(Full):
-                queues[1 - rank].put_nowait(None)
+            links[rank].leave()
 
     threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in (0, 1)]
     for thread in threads:

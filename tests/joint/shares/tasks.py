@@ -1,4 +1,4 @@
-"""What the two processes of a test do; each gets its own columns only."""
+"""What the two parties of a test do; each gets its own columns only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isthmus.joint.shares.secret_moments import (
 )
 from isthmus.joint.shares.secret_scores import CountScore, SecretScores
 from isthmus.joint.shares.secret_tables import SecretTables
-from isthmus.joint.shares.shares import SecretShare
+from isthmus.joint.shares.shares import Words, decoded
 
 Values = dict[str, NDArray[Any]]
 
@@ -55,21 +55,24 @@ def opened_tables(
     tables = SecretTables(engine, _columns(engine, owners, levels, rows, own))
     tables.prepare(wanted)
     shares = [tables.share(members) for members in wanted]
-    return shares, [engine.open(SecretShare(share, 64), "a table") for share in shares]
+    return shares, [engine.open(share, "a table") for share in shares]
+
+
+def _opened(engine: SecretSharingRuntime, scores: Words) -> Any:
+    found = engine.open(scores, "values")
+    assert found is not None
+    return decoded(found)
 
 
 def opened_functions(
     engine: SecretSharingRuntime, functions: Any, n: int, share: NDArray[Any]
 ) -> Any:
-    counts = SecretShare(share, 64).widened()
     tables = [count_coefficients(f, n) for f in functions]
-    results = evaluate(engine, counts, count_intervals(n), tables)
-    return engine.open(SecretShare.from_numbers(results, counts.shape), "values")
+    return _opened(engine, evaluate(engine, share, count_intervals(n), tables))
 
 
 def opened_logarithms(engine: SecretSharingRuntime, share: NDArray[Any]) -> Any:
-    values = log_of_units(engine, SecretShare(share, 64).widened())
-    return engine.open(SecretShare.from_numbers(values, share.shape), "logarithms")
+    return _opened(engine, log_of_units(engine, share))
 
 
 def opened_scores(
@@ -82,8 +85,7 @@ def opened_scores(
     own: Values,
 ) -> Any:
     scores = SecretScores(engine, _columns(engine, owners, levels, rows, own), CountScore(*score))
-    shares = scores.shares(families)
-    opened = engine.open(SecretShare.from_numbers(shares, (len(shares),)), "scores")
+    opened = _opened(engine, scores.shares(families))
     return opened, [scores.error(f) for f in families]
 
 

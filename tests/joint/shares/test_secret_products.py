@@ -165,7 +165,7 @@ def other_bits(places: list[int]) -> Callable[..., None]:
 
     def change(link: Any, products: Any) -> None:
         if link.rank == 0:
-            streams = products._sides[0]._streams
+            streams = products._chooser._streams
             for j in places:
                 streams[j] = streams[j][0], Changed(streams[j][1])
 
@@ -195,10 +195,10 @@ def test_the_first_party_knows_one_key_and_the_second_both() -> None:
     bits = np.random.default_rng(3).random(300) < 0.5
 
     def run(link: Any) -> Any:
-        side: Any = SecretProducts(link)._sides[0]
+        products: Any = SecretProducts(link)
         if link.rank == 0:
-            return side._send(bits)
-        return side._receive(bits.size), side._choice
+            return products._chooser.ask(bits)
+        return products._sender.hear(bits.size), products._sender._choice
 
     (chosen, (zeros, choice)), _ = at_both(run)
     ones = zeros[:, :2] ^ choice
@@ -213,7 +213,7 @@ def test_messages_of_another_length_are_refused(rank: int, cut: Callable[[bytes]
     def change(link: Any, _: Any) -> None:
         if link.rank == rank:
             send = link.send
-            link.send = lambda to, data: send(to, cut(data))
+            link.send = lambda data: send(cut(data))
 
     results, _ = products([np.zeros((10, 1), dtype=bool)] * 2, change=change)
     assert isinstance(results[1 - rank], AbortedError)

@@ -1,4 +1,4 @@
-"""Secret tables, functions, scores and K2 against plaintext, in two processes."""
+"""Secret tables, functions, scores and K2 against plaintext."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
-from tests.joint.shares import reference
+from tests.joint.shares import reference, tasks
 from tests.joint.shares.pair import Pair
 from tests.joint.shares.tasks import halves
 
 from isthmus.errors import DataError
 from isthmus.joint.shares.secret_functions import (
     MOST_COUNTS,
+    PRECISION,
     TOLERANCE,
+    CountFunction,
     LogGamma,
     TimesLog,
     cell_error,
     count_coefficients,
     count_intervals,
 )
-
-pytestmark = pytest.mark.spu
-TASKS = "tests.joint.shares.tasks"
+from isthmus.joint.shares.shares import FRACTION
 
 
 def network(seed: int, rows: int, levels: list[int]) -> NDArray[np.int64]:
@@ -46,7 +46,7 @@ def test_tables_are_exact_and_shares_are_not_the_tables(pair: Pair) -> None:
     wanted = [
         m for k in (2, 3) for m in combinations(range(6), k) if len({owners[i] for i in m}) == 2
     ]
-    answers = pair(f"{TASKS}:opened_tables", owners, levels, 301, wanted, own=halves(data, owners))
+    answers = pair(tasks.opened_tables, owners, levels, 301, wanted, own=halves(data, owners))
     for k, members in enumerate(wanted):
         expected = np.zeros([levels[i] for i in members], dtype=np.int64)
         for row in data[:, members]:
@@ -66,7 +66,7 @@ def test_functions_of_counts_are_within_tolerance(pair: Pair) -> None:
     functions: list[Any] = [LogGamma(1.0), TimesLog(), LogGamma(1e-3), LogGamma(50.0)] * 40
     mask = rng.integers(0, 2**64, 160, dtype=np.uint64)
     own = ((counts.astype(np.uint64) - mask,), (mask,))
-    first, second = pair(f"{TASKS}:opened_functions", functions, n, own=own)
+    first, second = pair(tasks.opened_functions, functions, n, own=own)
     expected = np.array(
         [
             xlogy(c, c) if isinstance(f, TimesLog) else gammaln(c + f.a) - gammaln(f.a)
@@ -75,58 +75,48 @@ def test_functions_of_counts_are_within_tolerance(pair: Pair) -> None:
     )
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(first, expected, rtol=0, atol=1.1 * TOLERANCE)
-    # Small counts have no error but that of fractions with 40 bits.
+    # Small counts have no error but that of fractions with 30 bits.
     assert np.abs(first - expected)[counts <= 8].max() < 4e-9
+    assert np.abs(first[counts == 0]).max() <= 2.0**-FRACTION
 
 
-@pytest.mark.parametrize("n", [1, 2, 9, 100, 65_537, 1_000_000])
-def test_polynomials_hold_at_every_count(n: int) -> None:
-    intervals = count_intervals(n)
-    counts = np.unique(
-        np.concatenate([np.arange(min(n, 30_000) + 1), np.linspace(0, n, 20_000, dtype=int)])
-    )
-    where = np.searchsorted(intervals.starts, counts, side="right") - 1
-    v = (counts - intervals.middles[where]).astype(float)
-    assert (v + 0.0 <= intervals.widths[where]).all()
-    for function in (LogGamma(1.0), LogGamma(3.0), LogGamma(1e-4), LogGamma(2000.0), TimesLog()):
-        table = count_coefficients(function, n)[where]
-        u = v * table[:, 0]
-        value = (
-            table[:, 1] + v * table[:, 2] + (table[:, 3:] * u[:, None] ** np.arange(1, 9)).sum(1)
-        )
-        np.testing.assert_allclose(value, function(counts.astype(float)), rtol=0, atol=TOLERANCE)
-
-
-@pytest.mark.parametrize("n", [1000, 10**6, 10**7, MOST_COUNTS])
-def test_the_error_of_a_cell_bounds_that_of_fixed_point_numbers(n: int) -> None:
-    """z13: the engine's arithmetic, with integers of unlimited size."""
-
-    def fixed(x: float) -> int:
-        return round(x * 2.0**40)
-
-    def times(a: int, b: int) -> int:
-        return a * b >> 40
-
-    intervals, rng = count_intervals(n), np.random.default_rng(0)
-    ends = np.concatenate([intervals.starts, intervals.stops])
-    for function in (LogGamma(1.0), TimesLog()):
-        table = count_coefficients(function, n)
-        steps = [[fixed(x) for x in row] for row in np.diff(table, axis=0, prepend=0.0)]
-        worst = 0.0
-        for count in {*ends[ends <= n].tolist(), *rng.integers(0, n + 1, 100).tolist()}:
-            j = int(np.searchsorted(intervals.starts, count, side="right"))
-            scale, constant, slope, *powers = (
-                sum(column) for column in zip(*steps[:j], strict=True)
+def value_of(function: CountFunction, count: int, n: int) -> float:
+    """Return what both parties compute together, with integers of unlimited size."""
+    intervals, total = count_intervals(n), 0
+    if count:
+        k = count.bit_length() - 1
+        after = (count << intervals.width >> k) - (1 << intervals.width)  # without the first bit
+        quarter, rest = divmod(after, 1 << intervals.width - 2)
+        variable = rest >> intervals.width - 2 - intervals.length
+        table = count_coefficients(function, n)[intervals.pairs.index((k, quarter))]
+        *lower, last = (signed(low | high << 64) for low, high in table.tolist())
+        for d, coefficient in reversed(list(enumerate(lower))):
+            last *= variable
+            last = (last >> intervals.length if d else last) + (
+                coefficient if d else coefficient << intervals.length
             )
-            v = count - int(intervals.middles[j - 1])
-            u, total, power = v * scale, constant + v * slope, 1 << 40
-            for coefficient in powers:
-                power = times(power, u)
-                total += times(power, coefficient)
+        total = last
+    return (total >> PRECISION + intervals.length - FRACTION) / 2.0**FRACTION
+
+
+def signed(number: int) -> int:
+    return number - (number >> 127 << 128)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 100, 1000, 65_537, 10**6, 10**7, MOST_COUNTS])
+def test_the_error_of_a_cell_bounds_that_of_fixed_point_numbers(n: int) -> None:
+    """z13: the arithmetic of both parties, also at the ends of intervals."""
+    intervals, rng = count_intervals(n), np.random.default_rng(0)
+    starts = [int(intervals.start(*pair)) for pair in intervals.pairs]
+    counts = {c + i for c in starts for i in (-1, 0) if c + i <= n} | {n}
+    counts |= set(range(min(n, 100) + 1)) | set(rng.integers(0, n + 1, 200).tolist())
+    for function in (LogGamma(1.0), LogGamma(3.0), LogGamma(1e-4), LogGamma(2000.0), TimesLog()):
+        for count in counts:
             expected = float(function(np.array([float(count)]))[0])
-            worst = max(worst, abs(total / 2.0**40 - expected))
-        # The last digits of the function itself, which is up to 2e9, are wrong as well.
-        assert worst <= cell_error(n) + 1e-15 * float(function(np.array([float(n)]))[0])
+            # The last digits of the function itself, which is up to 2e9, are wrong as well.
+            bound = cell_error(n) + 1e-15 * abs(expected)
+            assert abs(value_of(function, count, n) - expected) <= bound
+            assert count or value_of(function, count, n) == 0.0
 
 
 def test_more_people_than_the_error_is_known_for() -> None:
@@ -146,7 +136,7 @@ def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
     ]
     families.append((0, (1, 2, 3)))
     first, second = pair(
-        f"{TASKS}:opened_scores", owners, levels, 200, score, families, own=halves(data, owners)
+        tasks.opened_scores, owners, levels, 200, score, families, own=halves(data, owners)
     )
     np.testing.assert_array_equal(first[0], second[0])
     for value, bound, (child, parents) in zip(*first, families, strict=True):
@@ -162,9 +152,7 @@ def test_ties_go_to_the_earlier_candidate(pair: Pair) -> None:
     children = [np.where(rng.random(5000) < 0.5, base, rng.integers(0, 4, 5000)) for _ in range(8)]
     data = np.stack([base, base, *children], axis=1)
     names = [f"x{i}" for i in range(10)]
-    first, second = pair(
-        f"{TASKS}:k2", owners, levels, 5000, names, 1, "k2", own=halves(data, owners)
-    )
+    first, second = pair(tasks.k2, owners, levels, 5000, names, 1, "k2", own=halves(data, owners))
     assert first[:2] == second[:2]
     assert sorted(first[0]) == [("x0", f"x{i}") for i in range(1, 10)]
 
@@ -178,7 +166,7 @@ def test_private_k2_is_k2(pair: Pair, score: str, limit: int) -> None:
     expected, decisions = reference.greedy(data, levels, order, limit, score)
     assert min(margin for _, _, margin in decisions) > 1e-3
     first, second = pair(
-        f"{TASKS}:k2", owners, levels, 2000, names, limit, score, own=halves(data, owners)
+        tasks.k2, owners, levels, 2000, names, limit, score, own=halves(data, owners)
     )
     assert first[:2] == second[:2]
     edges = {(f"x{p}", f"x{i}") for i, ps in expected.items() for p in ps}

@@ -1,44 +1,61 @@
-"""Arithmetic on shares, without an engine."""
+"""Arithmetic on shares of two words, against integers of unlimited size."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.errors import ArgumentError
-from isthmus.joint.shares.shares import FRACTION, MODULUS, SecretShare, _elements, encoded
+from isthmus.joint.shares.shares import (
+    Words,
+    added,
+    decoded,
+    divided,
+    encoded,
+    negative,
+    shifted,
+    total,
+    truncated,
+    wide,
+)
 
-ring = st.integers(0, MODULUS - 1)
-
-
-@given(st.lists(st.floats(-1e15, 1e15), min_size=1, max_size=5))
-def test_numbers_as_ring_elements(values: list[float]) -> None:
-    words = _elements(np.array(values))
-    numbers = SecretShare(words, 128, real=True).numbers()
-    assert numbers == [round(v * 2**FRACTION) % MODULUS for v in values]
-    assert numbers == [encoded(v) for v in values]
-
-
-@given(st.lists(st.tuples(st.integers(-(2**100), 2**100), ring), min_size=1, max_size=5))
-def test_shares_sum_to_the_value(pairs: list[tuple[int, int]]) -> None:
-    mine = SecretShare.from_numbers([(x - mask) % MODULUS for x, mask in pairs], (len(pairs),))
-    theirs = SecretShare.from_numbers([mask for _, mask in pairs], (len(pairs),))
-    expected = np.array([x / 2**FRACTION for x, _ in pairs])
-    np.testing.assert_allclose(mine.combine(theirs.words), expected, rtol=1e-15, atol=0)
+RING = 2**128
+edges = st.sampled_from([0, 1, 2**32 - 1, 2**63, 2**64 - 1, 2**64, 2**127, RING - 1])
+elements = st.lists(edges | st.integers(0, RING - 1), min_size=1, max_size=6)
+places = st.integers(0, 63)
 
 
-@given(st.integers(0, 10**6), st.integers(2**32, 2**63 - 2**32) | st.integers(-(2**63) + 2**32, 0))
-def test_widening_keeps_the_value(count: int, mask: int) -> None:
-    mine = np.array([(count - mask) % 2**64], dtype=np.uint64)
-    theirs = np.array([mask % 2**64], dtype=np.uint64)
-    wide = SecretShare(mine, 64).widened()
-    assert wide.combine(SecretShare(theirs, 64).widened().words)[0] == count
-    total = wide.numbers()[0] + SecretShare(theirs, 64).widened().numbers()[0]
-    assert total % MODULUS == count
+def numbers(words: Words) -> list[int]:
+    return [low | high << 64 for low, high in words.reshape(-1, 2).tolist()]
 
 
-def test_only_integers_of_64_bits_are_widened() -> None:
-    with pytest.raises(ArgumentError, match="64 bits"):
-        SecretShare(np.zeros((2, 2), dtype=np.uint64), 128).widened()
+@given(elements, st.data())
+def test_sums(first: list[int], data: st.DataObject) -> None:
+    second = data.draw(st.lists(edges, min_size=len(first), max_size=len(first)))
+    pairs = list(zip(first, second, strict=True))
+    assert numbers(added(wide(first), wide(second))) == [(a + b) % RING for a, b in pairs]
+    assert numbers(negative(wide(first))) == [-a % RING for a in first]
+    stacked = np.stack([wide(first), wide(second), wide(second)])
+    assert numbers(total(stacked, 0)) == [(a + 2 * b) % RING for a, b in pairs]
+
+
+@given(elements, places)
+def test_powers_of_two(own: list[int], k: int) -> None:
+    assert numbers(shifted(wide(own), np.array(k))) == [(a << k) % RING for a in own]
+    assert numbers(divided(wide(own), k)) == [a >> k for a in own]
+
+
+@given(st.integers(-(2**90), 2**90), st.integers(2**91, RING - 2**91), places)
+def test_truncated_shares(secret: int, mask: int, k: int) -> None:
+    """Unless a share is within the size of the secret from the ends of the ring."""
+    shares = [wide([(secret - mask) % RING]), wide([mask])]
+    parts = [truncated(share, k, rank) for rank, share in enumerate(shares)]
+    (found,) = numbers(added(*parts))
+    found -= found >> 127 << 128
+    assert abs(found - (secret >> k)) <= 1
+
+
+@given(st.floats(-4e9, 4e9), st.integers(0, 2**64 - 1))
+def test_scores(value: float, mask: int) -> None:
+    other = np.array([mask], dtype=np.uint64)
+    assert abs(decoded(encoded([value]) - other + other)[0] - value) <= 2.0**-31

@@ -6,14 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from tests.joint.shares import reference
+from tests.joint.shares import reference, tasks
 from tests.joint.shares.pair import Pair
 from tests.joint.shares.tasks import halves
-from tests.joint.shares.test_secret_scores import TASKS, network
+from tests.joint.shares.test_secret_scores import network
 
 import isthmus as ist
-
-pytestmark = pytest.mark.spu
 
 
 def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pair) -> None:
@@ -22,7 +20,7 @@ def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pa
     order = [2, 0, 1, 4, 3]
     expected = reference.best_sets(data, levels, order, 2, "k2")
     answers = pair(
-        f"{TASKS}:best",
+        tasks.best,
         owners, levels, 800, [f"x{i}" for i in order], 2, "k2",
         own=halves(data, owners),
     )  # fmt: skip
@@ -46,7 +44,7 @@ def test_structure_over_people_whom_one_party_knows(pair: Pair) -> None:
     rows[present] = data
     both = halves(rows, owners)
     own = ((*both[0], np.ones(900, dtype=bool)), (*both[1], present))
-    answers = pair(f"{TASKS}:masked", owners, levels, [f"x{i}" for i in order], 1, 500, own=own)
+    answers = pair(tasks.masked, owners, levels, [f"x{i}" for i in order], 1, 500, own=own)
     for found, opened in answers:
         for edges, sets in zip(found, expected, strict=True):
             assert set(edges) == {(f"x{p}", f"x{i}") for i, ps in sets.items() for p in ps}
@@ -61,7 +59,7 @@ def test_tables_go_to_the_owner_of_the_variable_unless_a_cell_is_small(pair: Pai
     data[:, 4] = np.where(np.cumsum(data[:, 0]) <= 20, data[:, 0], 0)
     data[:, 3] = np.where(np.arange(300) < 2, 2, data[:, 1])  # two people have a rare level
     edges = [("x0", "x1"), ("x1", "x2"), ("x0", "x3"), ("x0", "x4")]
-    first, second = pair(f"{TASKS}:tables", owners, levels, 300, edges, 5, own=halves(data, owners))
+    first, second = pair(tasks.tables, owners, levels, 300, edges, 5, own=halves(data, owners))
     assert set(first[0]) == {"x0", "x2"}
     assert set(second[0]) == {"x1", "x3", "x4"}
     np.testing.assert_array_equal(first[0]["x0"], np.bincount(data[:, 0]))
@@ -86,7 +84,7 @@ def test_the_smallest_cell_of_a_table(pair: Pair, step: int) -> None:
     cells = np.array([[40, 5 + step], [30, 25]])
     data = np.array([(a, b) for a in (0, 1) for b in (0, 1) for _ in range(cells[a, b])])
     found = pair(
-        f"{TASKS}:tables", [0, 1], [2, 2], len(data), [("x0", "x1")], 5, own=halves(data, [0, 1])
+        tasks.tables, [0, 1], [2, 2], len(data), [("x0", "x1")], 5, own=halves(data, [0, 1])
     )
     opened = found[1][0]["x1"]
     assert (opened is not None) == (step >= 0)
@@ -108,7 +106,7 @@ def linear(rows: int, d: int, seed: int) -> tuple[np.ndarray, set[tuple[int, int
 def test_opened_moments_are_those_of_the_joined_table(pair: Pair) -> None:
     data, _ = linear(500, 5, 8)
     owners = [0, 1, 1, 0, 1]
-    first, second = pair(f"{TASKS}:moments", owners, 500, own=halves(data, owners))
+    first, second = pair(tasks.moments, owners, 500, own=halves(data, owners))
     assert first == second
     frame = {f"x{i}": data[:, i] for i in range(5)}
     expected = ist.Frame(frame).moments().scatter()
@@ -125,7 +123,7 @@ def test_logarithms_of_determinants(pair: Pair) -> None:
     values = np.concatenate([np.linspace(0.01, 1.0, 240), 2.0 ** -np.linspace(7, 17, 16)])
     whole = np.rint(values * 2.0**40).astype(np.uint64)
     mask = np.random.default_rng(3).integers(0, 2**64, 256, dtype=np.uint64)
-    first, second = pair(f"{TASKS}:opened_logarithms", own=((whole - mask,), (mask,)))
+    first, second = pair(tasks.opened_logarithms, own=((whole - mask,), (mask,)))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_allclose(first, np.log(values), rtol=0, atol=1e-7)
 
@@ -146,7 +144,7 @@ def test_gaussian_structure_from_secret_moments(pair: Pair) -> None:
         assert len(ranked) < 2 or ranked[-1] - ranked[-2] > 0.05
         expected |= {(f"x{p}", f"x{i}") for p in max(scores, key=lambda s: scores[s])}
     answers = pair(
-        f"{TASKS}:gaussian", owners, 2000, [f"x{i}" for i in order], limit, own=halves(data, owners)
+        tasks.gaussian, owners, 2000, [f"x{i}" for i in order], limit, own=halves(data, owners)
     )
     for edges, shapes in answers:
         assert set(edges) == expected

@@ -12,11 +12,14 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores, choose
 from isthmus.joint.shares.secret_tables import Members
+from isthmus.joint.shares.shares import Words
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
@@ -62,8 +65,8 @@ def private_k2(
             i: [(i, parents[i])] + [(i, tuple(sorted((*parents[i], c)))) for c in options[i]]
             for i in active
         }
-        flat = iter(scores.shares([f for i in active for f in families[i]]))
-        rows = [[next(flat) for _ in families[i]] for i in active]
+        flat = scores.shares([f for i in active for f in families[i]])
+        rows = np.split(flat, np.cumsum([len(families[i]) for i in active])[:-1])
         names = ", ".join(columns.names[i] for i in active)
         what = f"step {step}: the parent that is added to each of {names}"
         error = max(scores.error(f) for i in active for f in families[i])
@@ -120,8 +123,8 @@ def structure_only(
     terms = [columns.described(), list(order), max_parents, score.name, score.ess]
     engine.agree("search", [*terms, {str(i): s for i, s in sets.items()}])
     scores = SecretScores(engine, columns, score)
-    flat = iter(scores.shares([(i, s) for i, choices in sets.items() for s in choices]))
-    rows = [[next(flat) for _ in choices] for choices in sets.values()]
+    flat = scores.shares([(i, s) for i, choices in sets.items() for s in choices])
+    rows = np.split(flat, np.cumsum([len(choices) for choices in sets.values()])[:-1])
     error = max((scores.error((i, s)) for i, choices in sets.items() for s in choices), default=0.0)
     return best_sets(engine, columns, order, sets, rows, error)
 
@@ -149,7 +152,7 @@ def best_sets(
     columns: Columns,
     order: Sequence[str],
     sets: dict[int, list[Members]],
-    scores: Sequence[Sequence[int]],
+    scores: Sequence[Words],
     error: float = 0.0,
 ) -> DAG:
     """Open which set of parents of each variable has the largest of secret scores."""

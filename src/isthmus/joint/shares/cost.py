@@ -1,7 +1,7 @@
 """What a computation of two parties will cost: estimated by a rehearsal, before anyone connects.
 
-The rehearsal runs the same code as the party's engine, with a runtime that computes nothing: it
-adds up the work of each program. Which parents are added is not known beforehand; the rehearsal
+The rehearsal runs the same code as the party's engine, with products that are zeros: it adds up
+their work. Which parents are added is not known beforehand; the rehearsal
 adds as many as the study allows, from the middle of the order.
 """
 
@@ -20,11 +20,13 @@ from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.secret_products import (
     AHEAD,
     GROUP,
-    LIFTED,
+    KEY,
+    MESSAGE,
+    SECURITY,
     ColumnProducts,
     messages,
 )
-from isthmus.joint.shares.shares import SecretShare, Words
+from isthmus.joint.shares.shares import Words
 from isthmus.statistics import Kind
 
 if TYPE_CHECKING:
@@ -36,58 +38,32 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Work:
-    """What the programs of a computation do.
+    """What a computation does.
 
     Attributes
     ----------
-    programs
-        Number of programs that run.
+    messages
+        Messages with bits, of both parties, each of which is answered.
     transfers
         Bits of a party that are multiplied with numbers of the other.
-    products
-        Numbers with which they are multiplied, of all bits together.
-    comparisons
-        Secret comparisons of counts and scores.
+    numbers
+        Bytes of these numbers.
     rounds
         Messages that one of the parties waits for, one after the other.
-    counts
-        Secret counts of people.
     """
 
-    programs: int = 0
+    messages: int = 0
     transfers: int = 0
-    products: int = 0
-    comparisons: int = 0
+    numbers: int = 0
     rounds: int = 0
-    counts: int = 0
 
     def __add__(self, other: Work) -> Work:
         return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
-
-def work_of_products(wanted: Sequence[ColumnProducts], rows: int) -> Work:
-    """Return the work of products of columns with this number of rows."""
-    transfers = rows * sum(products.widths[0] for products in wanted)
-    counts = sum(math.prod(products.widths) for products in wanted)
-    lifted = counts * (math.ceil(rows / GROUP) + 1)
-    sent = sum(1 for products in wanted for _ in messages(products, rows, 1))
-    rounds = math.ceil(sent / AHEAD) + math.ceil(lifted / LIFTED) + 1
-    return Work(0, transfers + lifted, counts * rows + lifted, 0, rounds, counts)
-
-
-def work_of(program: str, shapes: Sequence[tuple[int, ...]]) -> Work:
-    """Return the work of one program of this name, given the shapes of its inputs."""
-    if program == "piecewise":
-        return Work(1, 0, 0, shapes[0][0] * shapes[1][0], ROUNDS[program])
-    if program == "positions_of_largest":
-        height, width = shapes[0]
-        return Work(1, 0, 0, height * width, ROUNDS[program] * (width - 1).bit_length())
-    return Work(1, 0, 0, 2 * math.prod(shapes[0]), ROUNDS.get(program, 0))
-
-
-ROUNDS = {"piecewise": 40, "positions_of_largest": 24}
-"""Round trips of each program, measured with a relay of 500 ms; for the choice of the largest
-score, those of each doubling."""
+    @property
+    def traffic(self) -> float:
+        """Bytes that both parties send: 16 for each transfer, the numbers, and checks."""
+        return KEY * (self.transfers + self.messages * (2.5 * SECURITY + 1)) + self.numbers
 
 
 @final
@@ -105,15 +81,12 @@ class Cost:
         Bytes that the engine of each party needs at most.
     rounds
         Round trips, one after the other.
-    counts
-        Secret counts of people, which a party that changes its program could read.
     """
 
     cpu: float
     traffic: float
     memory: float
     rounds: int
-    counts: int
 
     def seconds(self, round_trip: float, bandwidth: float) -> float:
         """Return the duration with a connection of this round trip (s) and bandwidth (bytes/s).
@@ -129,7 +102,7 @@ class Cost:
             f"about {_shown(self.cpu)} CPU seconds and {_shown(self.memory / 1e9)} GB of memory at "
             f"each party, {_shown(self.traffic / 1e6)} MB of traffic and {_shown(self.rounds)} "
             f"round trips; {_shown(far)} s if both computers are idle and the connection has "
-            f"40 ms and 100 Mbit/s; {self.counts:,} secret counts"
+            "40 ms and 100 Mbit/s"
         )
 
 
@@ -137,20 +110,19 @@ def _shown(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-PER_PARTY = (2.6, 0.45, 4.5e-7, 2e-8, 1.3e-4, 0.0, 0.0)
-TRAFFIC = (0.0, 4.5e5, 16.0, 0.9, 2_700.0, 0.0, 0.0)
-"""CPU seconds of a party, and bytes of both: of the start, and per unit of `Work`. Fitted by
+PER_PARTY = (1.0, 2.5e-3, 4.5e-7, 3e-9, 0.0)
+"""CPU seconds of a party: of the start, and per unit of `Work`. Fitted by
 benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
 
-BASE, PER_VALUE = 8e8, 25
+BASE, PER_VALUE = 4e8, 25
 """Bytes of memory of the engine, and of each value of a party."""
 
 
 def cost_of(work: Work, memory: float) -> Cost:
     """Return the cost of this work."""
     units = (1, *astuple(work))
-    cpu, traffic = (sum(a * b for a, b in zip(units, c, strict=True)) for c in (PER_PARTY, TRAFFIC))
-    return Cost(cpu, traffic, memory, work.rounds, work.counts)
+    cpu = sum(a * b for a, b in zip(units, PER_PARTY, strict=True))
+    return Cost(cpu, work.traffic, memory, work.rounds)
 
 
 @final
@@ -170,17 +142,36 @@ class Rehearsal:
     def counts(self, wanted: Sequence[ColumnProducts], rows: int) -> list[Words]:
         """Add the work of products of columns; the counts are zeros."""
         del rows
-        self.work += work_of_products(wanted, self._rows)
-        return [np.zeros(products.widths, dtype=np.uint64) for products in wanted]
+        sent = [list(messages(x, self._rows, 1)) for x in wanted]
+        cells = sum(math.prod(x.widths) for x in wanted)
+        self.work += Work(
+            sum(map(len, sent)),
+            self._rows * sum(x.widths[0] for x in wanted),
+            self._rows * cells,
+            math.ceil(sum(map(len, sent)) / AHEAD),
+        )
+        self._add(cells * math.ceil(self._rows / GROUP), 8, ways=1)
+        self._add(cells, 8, ways=1)
+        return [np.zeros(x.widths, dtype=np.uint64) for x in wanted]
 
-    def run(self, program: Any, *inputs: Any) -> list[SecretShare]:
-        """Add the work of a program; its result is zeros."""
-        shapes = [value.shape for value in inputs]
-        size = math.prod(shapes[0]) + 1 if program.__name__ == "release" else shapes[0][0]
-        self.work += work_of(program.__name__, shapes)
-        return [SecretShare(np.zeros((size, 2), dtype=np.uint64), 128)]
+    def chosen(self, own: NDArray[Any], shape: tuple[int, int, int]) -> Words:
+        """Add the work of a selection; the result is zeros."""
+        del own
+        m, k, c = shape
+        self._add(m * k, c * KEY, ways=1)
+        return np.zeros((m, c, 2), dtype=np.uint64)
 
-    def open(self, secret: SecretShare, what: str, to: Sequence[int] = (0, 1)) -> NDArray[Any]:
+    def crossed(self, bits: NDArray[np.uint8], numbers: NDArray[Any]) -> NDArray[Any]:
+        """Add the work of products in both directions; they are zeros."""
+        self._add(len(bits), numbers[:1].nbytes, ways=2)
+        return np.zeros_like(numbers)
+
+    def _add(self, transfers: int, size: int, ways: int) -> None:
+        sent = math.ceil(transfers * max(size, KEY) / MESSAGE)
+        rounds = math.ceil(sent / AHEAD)
+        self.work += Work(ways * sent, ways * transfers, ways * transfers * size, rounds)
+
+    def open(self, secret: Words, what: str, to: Sequence[int] = (0, 1)) -> NDArray[Any]:
         """Return positions in the middle: the k-th variable that has a choice has k candidates."""
         del what, to
         self.work += Work(rounds=2)

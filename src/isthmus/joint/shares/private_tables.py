@@ -18,12 +18,14 @@ import numpy as np
 
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
+from isthmus.joint.shares.secret_bits import Bits, bits_of, both, carried, opposite, times
 from isthmus.joint.shares.secret_tables import Members, SecretTables
-from isthmus.joint.shares.shares import SecretShare
+from isthmus.joint.shares.shares import Words
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
+    from isthmus.joint.shares.secret_products import SecretProducts
 
 
 @final
@@ -72,29 +74,48 @@ class OwnTable:
         return cls(plain["variable"], tuple(plain["parents"]), counts)
 
 
-def release(counts: Any, smallest: Any) -> Any:
-    """Hide a table unless it tells nothing about single people (a program of JAX).
+def release(engine: SecretSharingRuntime, counts: Words, most: int, smallest: int) -> Words:
+    """Hide a table unless it tells nothing about single people.
 
     Parameters
     ----------
     counts
-        Shape (configurations of the receiver's variables, of the other party's variables).
+        Shares of shape (configurations of the receiver's variables, of the other party's).
+    most
+        The largest number that a count can be.
     smallest
         The smallest number of people in a cell that is not empty.
 
     Returns
     -------
-    array
-        All counts and a one; or zeros if a cell is too small, or if the people in a row that is
-        not empty are all in one cell.
+    ndarray
+        Shares of all counts and a one; or of zeros if a cell is too small, or if the people in a
+        row that is not empty are all in one cell.
     """
-    import jax.numpy as jnp
+    products, rank, smallest = engine.products, engine.rank, max(smallest, 1)
+    width = max(most.bit_length(), smallest.bit_length(), 2)
+    bits = bits_of(products, counts.ravel(), width, rank)
+    empty = _none(products, bits, rank)
+    # Smaller than a number that both know: a carry is missing when its complement is added.
+    known = np.array([(2**width - smallest) >> k & 1 for k in range(width)], dtype=np.uint8)
+    makes, passes = bits & known, bits ^ known * np.uint8(rank == 0)
+    small = opposite(carried(products, makes, passes)[:, -1], rank)
+    bad = both(products, small, opposite(empty, rank)[:, None])[:, 0]
+    filled = opposite(empty, rank).reshape(counts.shape)
+    # One cell of a row is filled if some are, and not two: the carry of the first ones.
+    some = carried(products, filled, opposite(filled, rank))
+    again = both(products, filled[:, 1:], some[:, :-1, None])[:, :, 0]
+    alone = both(products, some[:, -1], _none(products, again, rank)[:, None])[:, 0]
+    allowed = _none(products, np.concatenate([bad, alone])[None], rank)
+    shown = np.append(counts.ravel(), np.uint64(rank == 0))
+    return times(products, np.repeat(allowed, shown.size), shown[:, None])[:, 0]
 
-    filled = (counts > 0).astype(jnp.int64)
-    small = (counts < smallest[0]).astype(jnp.int64) * filled
-    alone = (jnp.sum(filled, axis=1) == 1).astype(jnp.int64)
-    allowed = jnp.where(jnp.sum(small) + jnp.sum(alone) > 0, 0, 1)
-    return jnp.concatenate([counts.reshape(-1) * allowed, allowed[None]])
+
+def _none(products: SecretProducts, bits: Bits, rank: int) -> Bits:
+    """Return for each row whether all bits are zero."""
+    if not bits.shape[1]:
+        return np.full(len(bits), rank == 0, dtype=np.uint8)
+    return opposite(carried(products, bits, opposite(bits, rank))[:, -1], rank)
 
 
 def private_tables(
@@ -168,7 +189,7 @@ def _released(
     shape = [share.shape[k] for k in axes]
     own = math.prod(columns.shape([m for m in members if columns.columns[m].owner == owner]))
     flat = np.ascontiguousarray(share.transpose(axes).reshape(own, -1))
-    (shown,) = engine.run(release, SecretShare(flat, 64).widened(), np.array([smallest]))
+    shown = release(engine, flat, columns.people, smallest)
     opened = engine.open(shown, what, to=(owner,))
     if opened is None or not opened[-1]:
         return None

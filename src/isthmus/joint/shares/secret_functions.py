@@ -1,42 +1,60 @@
-"""Functions of secret integers: polynomials on a few intervals, chosen in secret.
+"""Functions of secret integers: polynomials on intervals, chosen in secret.
 
-A count up to n is compared with about ln n bounds, all at once. The comparisons select the
-coefficients of a polynomial, and no interval is ever known. The first interval has as many points
-as a polynomial has coefficients, so small counts, and empty cells above all, are exact. This takes
-a few dozen messages whatever the number of cells; the engine's own logarithm takes thousands and
-has an error of 1e-7 of its value, which is too much for c ln c with large counts.
+An integer is normalised as a floating-point number is: from its bits follow the place of the first
+one, the bits after it, and so the quarter of an octave in which the integer is. That selects the
+coefficients of a polynomial, of which the remaining bits are the variable; no interval is ever
+known. Integers below eight are alone in their interval, so small counts are exact, and zero is in
+none, so that every function of an empty cell is exactly zero.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
+from numpy.polynomial import Polynomial
 from scipy.special import gammaln, xlogy
 
 from isthmus.errors import DataError
-from isthmus.joint.shares.shares import FRACTION, SecretShare
-from isthmus.types import Floats, Integers
+from isthmus.joint.shares.secret_bits import Bits, bits_of, both, carried, opposite, scaled
+from isthmus.joint.shares.shares import (
+    FRACTION,
+    Words,
+    added,
+    divided,
+    negative,
+    shifted,
+    total,
+    truncated,
+    wide,
+)
+from isthmus.types import Floats
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
+    from isthmus.joint.shares.secret_products import SecretProducts
 
-DEGREE = 8
+QUARTER = 2
+"""Bits after the first one that select an interval."""
+
+MOST_DEGREE = 10
 TOLERANCE = 1e-6
 """Largest error of a polynomial, in nats."""
+
+PRECISION = 40
+"""Bits of the fraction of coefficients."""
 
 MOST_COUNTS = 10**8
 """Largest count for which `cell_error` was compared with integers of unlimited size."""
 
-CHUNKS = (64, 256, 1024)
-"""Numbers of values that programs are compiled for. More at once need fewer messages and more
-memory: 0.14 GB for 1,024 values of up to 100,000 (benchmarks/results/vertical.md)."""
+AT_ONCE = 4096
+"""Values that are computed together. More need fewer messages and more memory."""
 
 POINTS = 400
-SCALE, CONSTANT, SLOPE, POWERS = 0, 1, 2, 3
 
 
 @final
@@ -63,225 +81,212 @@ CountFunction = LogGamma | TimesLog
 
 
 @final
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Intervals:
-    """Intervals of integers, each with its middle and a power of two that is at least half of it.
+    """Quarters of octaves of integers.
 
     Attributes
     ----------
-    starts, stops
-        First and last integer of each.
+    first
+        The smallest exponent: smaller integers are in no interval.
+    width
+        Number of bits of an integer.
+    length
+        Number of bits of the variable of a polynomial.
     """
 
-    starts: Integers
-    stops: Integers
+    first: int
+    width: int
+    length: int
 
     @property
-    def middles(self) -> Integers:
-        """The integer from which each interval's variable is measured."""
-        middles: Integers = (self.starts + self.stops) // 2
-        return middles
+    def pairs(self) -> list[tuple[int, int]]:
+        """The exponent and the quarter of each. Small octaves have fewer quarters."""
+        return [
+            (k, s)
+            for k in range(self.first, self.width)
+            for s in range(0, 1 << QUARTER, 1 << max(QUARTER - k, 0))
+        ]
 
-    @property
-    def widths(self) -> Floats:
-        """The unit of each interval's variable, which is then between -1 and 1."""
-        half = np.maximum(np.maximum(self.stops - self.middles, self.middles - self.starts), 1)
-        widths: Floats = 2.0 ** np.ceil(np.log2(half.astype(np.float64)))
-        return widths
+    def start(self, exponent: int, quarter: int) -> float:
+        """Return the first integer of an interval."""
+        return 2.0**exponent * (1 + quarter / (1 << QUARTER))
 
 
 def count_intervals(n: int) -> Intervals:
-    """Return intervals on which functions of counts up to n are polynomials within tolerance."""
-    return _count_intervals(1 << max(n - 1, 1).bit_length())
+    """Return the intervals of counts up to n."""
+    width = max(n.bit_length(), QUARTER + 2)
+    return Intervals(0, width, width - 1 - QUARTER)
 
 
 def cell_error(n: int) -> float:
     """Return the largest error of a function of one count up to n, in nats.
 
-    Coefficients are sums of rounded steps, one per interval. The error of the slope is multiplied
-    by the count's distance from the middle of its interval; a tenth of the tolerance covers the
-    other terms, whose variable is between -1 and 1.
+    Rounded are each coefficient, the value of each step of the polynomial, and the result. A tenth
+    of the tolerance covers the first two.
     """
     if n > MOST_COUNTS:
         raise DataError(f"Scores are computed in secret for at most {MOST_COUNTS:,} people.")
-    intervals = count_intervals(n)
-    steps, reach = len(intervals.starts), float(intervals.widths.max())
-    return 1.1 * TOLERANCE + steps * reach * 2.0 ** -(FRACTION + 1)
+    return 1.1 * TOLERANCE + 2.0**-FRACTION
 
 
-@lru_cache(maxsize=8)
-def _count_intervals(n: int) -> Intervals:
-    reference = LogGamma(1.0)
-    starts, stops, low = [], [], 0
-    while low <= n:
-        good, bad = min(low + DEGREE, n), n + 1
-        reach = 2 * good
-        while good < n and bad - good > max(1, (good - low) // 50):
-            tried = min(reach, n) if bad > n else (good + bad) // 2
-            if _fit(reference, low, tried)[1] <= TOLERANCE / 2:
-                good, reach = tried, 2 * tried
-            else:
-                bad = tried
-        starts.append(low)
-        stops.append(good)
-        low = good + 1
-    return Intervals(np.array(starts, dtype=np.int64), np.array(stops, dtype=np.int64))
+def coefficients(function: Callable[[Floats], Floats], intervals: Intervals, degree: int) -> Words:
+    """Return the coefficients of polynomials, shape (intervals, degree + 1, 2).
 
-
-def coefficients(
-    function: Callable[[Floats], Floats], intervals: Intervals, *, exact_slope: bool = True
-) -> Floats:
-    """Return one row per interval: scale, constant, slope, and coefficients of the powers.
-
-    Parameters
-    ----------
-    exact_slope
-        Whether the linear term multiplies the integer itself rather than its scaled value. That
-        has no rounding error if the slope is not tiny.
+    The variable of each is between zero at the first integer of its interval and one at the first
+    of the next.
 
     Raises
     ------
     DataError
         A polynomial is not within tolerance.
     """
-    table = np.zeros((len(intervals.starts), POWERS + DEGREE))
-    for j, (low, high) in enumerate(zip(intervals.starts, intervals.stops, strict=True)):
-        fitted, error = _fit(function, int(low), int(high))
+    numbers: list[int] = []
+    for k, s in intervals.pairs:
+        fitted, error = _fit(function, intervals.start(k, s), k, degree)
         if error > TOLERANCE:
             raise DataError(
-                f"{function!r} cannot be computed in secret: between {low} and {high} its "
+                f"{function!r} cannot be computed in secret: from {intervals.start(k, s):g} on its "
                 f"approximation is wrong by {error:.2g}, and {TOLERANCE:g} is allowed."
             )
-        width = intervals.widths[j]
-        table[j, SCALE], table[j, CONSTANT] = 1 / width, fitted[0]
-        if exact_slope:
-            table[j, SLOPE] = fitted[1] / width
-        else:
-            table[j, POWERS] = fitted[1]
-        table[j, POWERS + 1 :] = fitted[2:]
-    return table
+        numbers += [round(math.ldexp(x, PRECISION)) for x in fitted]
+    return wide(numbers).reshape(-1, degree + 1, 2)
+
+
+@lru_cache(maxsize=64)
+def count_degree(n: int) -> int:
+    """Return the smallest degree at which functions of counts up to n are within tolerance."""
+    exponent = count_intervals(n).width - 1
+    for degree in range(2, MOST_DEGREE):
+        if _fit(TimesLog(), 2.0**exponent, exponent, degree)[1] <= TOLERANCE / 4:
+            return degree
+    return MOST_DEGREE
 
 
 @lru_cache(maxsize=1024)
-def count_coefficients(function: CountFunction, n: int) -> Floats:
+def count_coefficients(function: CountFunction, n: int) -> Words:
     """Return the coefficients of a function of counts up to n."""
-    return coefficients(function, count_intervals(n))
+    return coefficients(function, count_intervals(n), count_degree(n))
 
 
-def _fit(function: Callable[[Floats], Floats], low: int, high: int) -> tuple[Floats, float]:
-    """Fit a polynomial to integers between two; return its coefficients and largest error."""
-    if high - low <= POINTS:
-        points = np.arange(low, high + 1, dtype=np.float64)
+def _fit(
+    function: Callable[[Floats], Floats], start: float, exponent: int, degree: int
+) -> tuple[list[float], float]:
+    """Fit a polynomial to the integers of an interval; return coefficients and largest error."""
+    length = 2 ** max(exponent - QUARTER, 0)
+    if length <= POINTS:
+        offsets = np.arange(length, dtype=np.float64)
     else:
         nodes = np.cos(np.linspace(np.pi, 0.0, POINTS))
-        points = np.unique(np.rint((low + high) / 2 + (high - low) / 2 * nodes))
-    single = Intervals(np.array([low]), np.array([high]))
-    u = (points - single.middles[0]) / single.widths[0]
-    values = function(points)
+        offsets = np.unique(np.rint((length - 1) * (1 + nodes) / 2))
+    values = function(start + offsets)
     middle = values[len(values) // 2]
-    degree = min(DEGREE, len(points) - 1)
-    powers = np.vander(u, degree + 1, increasing=True)
+    relative = 2 * offsets / max(length - 1, 1) - 1
+    powers = np.vander(relative, min(degree, len(offsets) - 1) + 1, increasing=True)
     # Chebyshev's weights: least squares come close to the smallest largest error.
-    relative = (2 * points - low - high) / max(high - low, 1)
     weights = np.maximum(1 - relative**2, 1e-3) ** -0.25
     solved = np.linalg.lstsq(powers * weights[:, None], (values - middle) * weights, rcond=None)[0]
-    fitted = np.zeros(DEGREE + 1)
-    fitted[: degree + 1] = solved
-    fitted[0] += middle
-    return fitted, float(np.abs(powers @ solved + middle - values).max())
-
-
-def piecewise(
-    value: Any, bounds: Any, identity: Any, jumps: Any, middle: Any, first: Any, steps: Any
-) -> Any:
-    """Evaluate polynomials of secret integers (a program of JAX).
-
-    Parameters
-    ----------
-    value
-        Secret integers, or fractions, shape (m,).
-    bounds
-        Starts of all intervals but the first, shape (k,).
-    identity
-        The unit matrix of k rows. Multiplying by it turns shared bits into shared numbers, once.
-    jumps, middle
-        Differences between the intervals' middles, shape (k,), and the first middle, shape (1,).
-    first, steps
-        Coefficients in the first interval, shape (m, c), and their differences between
-        intervals, shape (m, k, c).
-    """
-    import jax.numpy as jnp
-
-    beyond = (value[:, None] >= bounds[None, :]).astype(jnp.int64) @ identity
-    v = value - middle - beyond @ jumps
-    table = first + jnp.sum(beyond[:, :, None] * steps, axis=1)
-    u = v * table[:, SCALE]
-    linear = v * table[:, SLOPE]
-    u2 = u * u
-    high = u2[:, None] * jnp.stack([u, u2], axis=1)
-    u3, u4 = high[:, 0], high[:, 1]
-    top = u4[:, None] * jnp.stack([u, u2, u3, u4], axis=1)
-    powers = jnp.concatenate([u[:, None], u2[:, None], high, top], axis=1)
-    return table[:, CONSTANT] + linear + jnp.sum(powers * table[:, POWERS:], axis=1)
-
-
-def _chunk(left: int) -> int:
-    """Return how many values to compute next: with padding only where it is less than half."""
-    larger = [size for size in CHUNKS if size >= left]
-    smaller = [size for size in CHUNKS if size <= left]
-    return larger[0] if larger and (2 * left > larger[0] or not smaller) else smaller[-1]
+    error = float(np.abs(powers @ solved + middle - values).max())
+    # As a polynomial of the offset divided by the length.
+    found = Polynomial(solved)(Polynomial([-1.0, 2 * length / max(length - 1, 1)]))
+    fitted = np.zeros(degree + 1)
+    fitted[: len(found.coef)] = found.coef
+    return [fitted[0] + float(middle), *fitted[1:]], error
 
 
 def evaluate(
     engine: SecretSharingRuntime,
-    values: SecretShare,
+    values: Words,
     intervals: Intervals,
-    tables: Sequence[Floats],
-    *,
-    fractions: bool = False,
-) -> list[int]:
+    tables: Sequence[Words],
+) -> Words:
     """Evaluate one function per secret integer.
 
     Parameters
     ----------
     values
-        Integers with 128 bits, shape (m,), none beyond the intervals.
+        Integers of 64 bits, shape (m,), none beyond the intervals.
     tables
         Coefficients of the function of each value, as `coefficients` gives them.
-    fractions
-        Whether the integers, of up to 40 bits, are computed with as multiples of 2^-40. The scale
-        of an interval is then no tiny number, of which the last bit matters.
 
     Returns
     -------
-    list of int
-        This party's ring elements of the results.
+    ndarray
+        This party's shares of the results: scores, zero for integers in no interval.
     """
-    total = values.shape[0]
-    k = len(intervals.starts) - 1
-    unit = 2.0**-FRACTION if fractions else 1
-    bounds, jumps = intervals.starts[1:] * unit, np.diff(intervals.middles) * unit
-    middle = intervals.middles[:1] * unit
-    results: list[int] = []
-    done = 0
-    while done < total:
-        size = _chunk(total - done)
-        take = min(size, total - done)
-        words = np.zeros((size, 2), dtype=np.uint64)
-        words[:take] = values.words[done : done + take]
-        table = np.stack(tables[done : done + take] or [tables[0]])
-        table = np.concatenate([table, np.repeat(table[:1], size - take, axis=0)])
-        table[:, :, SCALE] /= unit
-        (result,) = engine.run(
-            piecewise,
-            SecretShare(words, 128, real=fractions),
-            bounds,
-            np.eye(k, dtype=np.int64),
-            jumps,
-            middle,
-            np.ascontiguousarray(table[:, 0]),
-            np.diff(table, axis=1),
-        )
-        results += result.numbers()[:take]
-        done += take
-    return results
+    products = engine.products
+    results = [np.zeros(0, dtype=np.uint64)]
+    for at in range(0, len(values), AT_ONCE):
+        part = slice(at, at + AT_ONCE)
+        bits = bits_of(products, values[part], intervals.width, engine.rank)
+        table = np.stack(tables[part])
+        results.append(_evaluated(products, engine.rank, bits, intervals, table))
+    return np.concatenate(results)
+
+
+def evaluate_bits(
+    engine: SecretSharingRuntime, bits: Bits, intervals: Intervals, table: Words
+) -> Words:
+    """Evaluate one function of all secret integers, given their bits, shape (m, width)."""
+    tables = np.broadcast_to(table, (len(bits), *table.shape))
+    return _evaluated(engine.products, engine.rank, bits, intervals, tables)
+
+
+def _evaluated(
+    products: SecretProducts, rank: int, bits: Bits, intervals: Intervals, tables: Words
+) -> Words:
+    exponents, mantissa = _normalised(products, rank, bits, intervals)
+    chosen = _selected(products, rank, exponents, mantissa[:, :QUARTER], intervals, tables)
+    variable = mantissa[:, QUARTER:]
+    weights = np.arange(intervals.length)[::-1]
+    value = chosen[:, -1]
+    for d in range(tables.shape[2] - 2, -1, -1):
+        value = scaled(products, variable, value, weights)
+        if d:
+            value = added(truncated(value, intervals.length, rank), chosen[:, d])
+    # The last product keeps all of its bits.
+    value = added(value, shifted(chosen[:, 0], np.array(intervals.length)))
+    return divided(value, PRECISION + intervals.length - FRACTION)[:, 0]
+
+
+def _normalised(
+    products: SecretProducts, rank: int, bits: Bits, intervals: Intervals
+) -> tuple[Bits, Bits]:
+    """Return where the first one is, shape (m, exponents), and the bits that follow it."""
+    width, first = intervals.width, intervals.first
+    top = bits[:, first:][:, ::-1]
+    above = carried(products, top, opposite(top, rank))[:, ::-1]  # a one here or higher
+    exponents = above.copy()
+    exponents[:, :-1] ^= above[:, 1:]
+    found = both(products, exponents, np.repeat(bits[:, None], width - first, axis=1))
+    length = QUARTER + intervals.length
+    mantissa = np.zeros((len(bits), length), dtype=np.uint8)
+    for k in range(first, width):
+        size = min(k, length)
+        mantissa[:, :size] ^= found[:, k - first, :k][:, ::-1][:, :size]
+    return exponents, mantissa
+
+
+def _selected(
+    products: SecretProducts,
+    rank: int,
+    exponents: Bits,
+    quarter: Bits,
+    intervals: Intervals,
+    tables: Words,
+) -> Words:
+    """Return the coefficients of each value's interval, shape (m, degree + 1, 2)."""
+    m = len(exponents)
+    one = np.full((m, 1), rank == 0, dtype=np.uint8)
+    for bit in quarter.T:
+        upper = both(products, bit, one)
+        one = np.stack([one ^ upper, upper], axis=2).reshape(m, -1)
+    each = both(products, exponents, np.repeat(one[:, None], exponents.shape[1], axis=1))
+    places = np.array(intervals.pairs)
+    inside = each[:, places[:, 0] - intervals.first, places[:, 1]]
+    # The exclusive or of two bits is their sum minus twice their product, of which the first party
+    # gives its bit and the second all else.
+    own = np.where(inside[:, :, None, None].astype(bool), tables, np.uint64(0))
+    shape = (m, inside.shape[1], tables.shape[2])
+    given = inside if rank == 0 else shifted(negative(own), np.array(1))
+    return added(total(own, 1), products.chosen(given, shape))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, final
 
@@ -18,25 +19,34 @@ from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.protocol import MOST_GAUSSIAN_PARENTS
-from isthmus.joint.shares.secret_functions import Intervals, coefficients, evaluate
+from isthmus.joint.shares.secret_bits import Bits, bits_of, both, opposite, scaled
+from isthmus.joint.shares.secret_functions import (
+    MOST_DEGREE,
+    Intervals,
+    coefficients,
+    evaluate_bits,
+)
 from isthmus.joint.shares.secret_products import ColumnProducts, carries
 from isthmus.joint.shares.secret_tables import Members
-from isthmus.joint.shares.shares import (
-    FRACTION,
-    MODULUS,
-    SecretShare,
-    Words,
-    encoded,
-    signed,
-)
+from isthmus.joint.shares.shares import Words, added, encoded, negative, truncated, wide
 from isthmus.statistics import Kind, Moments, Schema, Variable
 from isthmus.types import Floats
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
+    from isthmus.joint.shares.secret_products import SecretProducts
 
 RESOLUTION = 20
 """Bits of the fraction to which scaled values are rounded."""
+
+UNIT = 2 * RESOLUTION
+"""Bits of the fraction of a correlation and of a determinant."""
+
+SIGNED = UNIT + 2
+"""Bits of a correlation or determinant, which may be slightly above one, and of its sign."""
+
+LOG_LENGTH = 32
+"""Bits of a determinant, after the first ones, from which its logarithm is interpolated."""
 
 LARGEST_SET = MOST_GAUSSIAN_PARENTS + 1
 """Maximum number of variables of a determinant: a child and three parents."""
@@ -68,9 +78,7 @@ def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> Moments:
     """
     own = _scaled(columns)
     engine.agree("moments", columns.described())
-    cross = engine.open(
-        SecretShare(_cross(engine, columns, own), 64), "covariances across the parties"
-    )
+    cross = engine.open(_cross(engine, columns, own), "covariances across the parties")
     assert cross is not None
     mine = np.vstack([_within(own), own.sums, own.units, own.means])
     d = len(columns.columns)
@@ -125,7 +133,7 @@ def secret_gaussian_structure(
     }
     logs = _log_determinants(engine, columns, sorted(wanted))
     rows = [
-        [_gaussian_bic(engine.rank, columns.rows, logs, i, s) for s in choices]
+        np.array([_gaussian_bic(engine.rank, columns.rows, logs, i, s) for s in choices])
         for i, choices in sets.items()
     ]
     return best_sets(engine, columns, order, sets, rows)
@@ -133,52 +141,63 @@ def secret_gaussian_structure(
 
 def _gaussian_bic(
     rank: int, rows: int, logs: dict[Members, int], child: int, parents: Members
-) -> int:
-    """Return the share of ``-n/2 ln(residual variance) - penalty``, up to a constant per child.
+) -> np.uint64:
+    """Return the share of ``-n ln(residual variance) - 2 penalty``, up to a constant per child.
 
-    The residual variance of a standardised variable is a ratio of two determinants.
+    The residual variance of a standardised variable is a ratio of two determinants. Twice the
+    score has the same order, and is a whole multiple of the shares.
     """
-    difference = logs[tuple(sorted((child, *parents)))] - logs[parents]
-    # Each party halves its share, read as a signed number: the sum is halved, too.
-    total = -rows * (signed(difference) >> 1)
+    total = -rows * (logs[tuple(sorted((child, *parents)))] - logs[parents])
     if rank == 0:
-        total -= encoded(0.5 * np.log(rows) * len(parents))
-    return total % MODULUS
+        total -= int(encoded(np.log(rows) * len(parents)))
+    return np.uint64(total % 2**64)
 
 
-def determinants(correlations: Any) -> Any:
-    """Determinants of correlation matrices of up to four variables (a program of JAX).
+TERMS: dict[tuple[int, ...], int] = {
+    **{(k, k): -1 for k in range(6)},
+    **dict.fromkeys([(0, 1, 3), (0, 2, 4), (1, 2, 5), (3, 4, 5)], 2),
+    **dict.fromkeys([(0, 5, 0, 5), (1, 4, 1, 4), (2, 3, 2, 3)], 1),
+    **dict.fromkeys([(0, 5, 1, 4), (0, 5, 2, 3), (1, 4, 2, 3)], -2),
+}
+"""The determinant of a correlation matrix of four variables, minus one: products of correlations
+in the order 01, 02, 03, 12, 13, 23, and how often each counts."""
+
+
+def determinants(engine: SecretSharingRuntime, correlations: Words) -> Words:
+    """Return determinants of correlation matrices of up to four variables.
 
     Parameters
     ----------
     correlations
-        The six correlations of each set, shape (m, 6), zeros for missing variables; in the order
-        01, 02, 03, 12, 13, 23.
+        Shares of the six correlations of each set, shape (m, 6, 2), zeros for missing variables;
+        in units of 2^-40.
 
     Returns
     -------
-    array
-        As integers: multiples of 2^-40.
+    ndarray
+        Shares of the determinants in units of 2^-40, with 64 bits.
     """
-    import jax.numpy as jnp
+    m, rank, products = len(correlations), engine.rank, engine.products
+    bits = bits_of(products, correlations[..., 0].ravel(), SIGNED, rank).reshape(m, 6, SIGNED)
+    found: dict[tuple[int, ...], Words] = {(k,): correlations[:, k] for k in range(6)}
+    for size in (2, 3, 4):
+        wanted = sorted({t[-size:] for t in TERMS if len(t) >= size})
+        factors = np.concatenate([bits[:, t[0]] for t in wanted])
+        numbers = np.concatenate([found[t[1:]] for t in wanted])
+        product = _signed_product(products, factors, numbers)
+        parts = np.split(truncated(product, UNIT, rank), len(wanted))
+        found |= dict(zip(wanted, parts, strict=True))
+    result = np.full(m, np.uint64(rank == 0) << np.uint64(UNIT))
+    for term, times in TERMS.items():
+        result += found[term][:, 0] * np.uint64(times % 2**64)
+    return result
 
-    squares = correlations * correlations
-    a, b, c, d, e, f = (correlations[:, k] for k in range(6))
-    # Pairs without a common variable, and the products that paths and cycles of length 3 need.
-    pairs = jnp.stack([a * f, b * e, c * d], axis=1)
-    firsts = jnp.stack([a * b, a * c, b * c, d * e], axis=1)
-    triples = firsts * jnp.stack([d, e, f, f], axis=1)
-    sums = pairs * pairs
-    mixed = jnp.stack(
-        [pairs[:, 0] * pairs[:, 1], pairs[:, 0] * pairs[:, 2], pairs[:, 1] * pairs[:, 2]], 1
-    )
-    return (
-        1
-        - jnp.sum(squares, axis=1)
-        + 2 * jnp.sum(triples, axis=1)
-        + jnp.sum(sums, axis=1)
-        - 2 * jnp.sum(mixed, axis=1)
-    )
+
+def _signed_product(products: SecretProducts, bits: Bits, numbers: Words) -> Words:
+    """Return shares of signed numbers, of which the bits are secret, times secrets."""
+    places = np.arange(bits.shape[1])
+    positive = scaled(products, bits[:, :-1], numbers, places[:-1])
+    return added(positive, negative(scaled(products, bits[:, -1:], numbers, places[-1:])))
 
 
 def _log_determinants(
@@ -193,23 +212,31 @@ def _log_determinants(
             secret.append(members)
             continue
         mine = next(iter(owners), 0) == engine.rank
-        logs[members] = encoded(_own_log_determinant(own, columns.rows, members)) if mine else 0
+        value = _own_log_determinant(own, columns.rows, members) if mine else 0.0
+        logs[members] = int(encoded(value))
     if not secret:
         return logs
     shares = _correlations(engine, columns, own)
-    stacked = SecretShare.from_numbers(
-        [shares.get(pair, 0) for m in secret for pair in _six(m)], (len(secret), 6)
-    )
-    (found,) = engine.run(determinants, stacked)
-    values = log_of_units(engine, SecretShare(found.words, 128))
-    return logs | dict(zip(secret, values, strict=True))
+    stacked = wide([shares.get(pair, 0) for m in secret for pair in _six(m)])
+    values = log_of_units(engine, determinants(engine, stacked.reshape(-1, 6, 2)))
+    return logs | dict(zip(secret, values.tolist(), strict=True))
 
 
-def log_of_units(engine: SecretSharingRuntime, values: SecretShare) -> list[int]:
-    """Return this party's shares of logarithms of numbers up to one, given in units of 2^-40."""
-    intervals = _unit_intervals()
-    table = coefficients(_log_of_unit, intervals, exact_slope=False)
-    return evaluate(engine, values, intervals, [table] * values.shape[0], fractions=True)
+def log_of_units(engine: SecretSharingRuntime, values: Words) -> Words:
+    """Return this party's shares of logarithms of numbers up to one, given in units of 2^-40.
+
+    Numbers below `SMALLEST`, and negative ones, count as `SMALLEST`.
+    """
+    *lower, sign = bits_of(engine.products, values, SIGNED, engine.rank).T
+    kept = both(engine.products, opposite(sign, engine.rank), np.stack(lower, axis=1))
+    intervals = Intervals(round(np.log2(SMALLEST)) + UNIT, UNIT + 1, LOG_LENGTH)
+    logs = evaluate_bits(engine, kept, intervals, _log_coefficients(intervals))
+    return logs + encoded(np.log(SMALLEST)) * np.uint64(engine.rank == 0)
+
+
+@lru_cache(maxsize=1)
+def _log_coefficients(intervals: Intervals) -> Words:
+    return coefficients(_log_of_unit, intervals, MOST_DEGREE)
 
 
 def _six(members: Members) -> list[tuple[int, int]]:
@@ -218,17 +245,8 @@ def _six(members: Members) -> list[tuple[int, int]]:
     return list(combinations(full, 2))
 
 
-def _unit_intervals() -> Intervals:
-    """Intervals between powers of the root of two, for multiples of 2^-40 up to one."""
-    top = FRACTION
-    bounds = [round(2 ** (k / 2)) for k in range(2 * (round(np.log2(SMALLEST)) + top), 2 * top + 1)]
-    starts = np.array([-(2**top), *bounds[:-1]], dtype=np.int64)
-    stops = np.array([*(b - 1 for b in bounds[:-1]), bounds[-1] + 2**10], dtype=np.int64)
-    return Intervals(starts, stops)
-
-
 def _log_of_unit(value: Floats) -> Floats:
-    logs: Floats = np.log(np.maximum(value / 2.0**FRACTION, SMALLEST))
+    logs: Floats = np.log(value / (2.0**UNIT * SMALLEST))
     return logs
 
 
@@ -241,20 +259,39 @@ def _own_log_determinant(own: Scaled, rows: int, members: Members) -> float:
 def _correlations(
     engine: SecretSharingRuntime, columns: Columns, own: Scaled
 ) -> dict[tuple[int, int], int]:
-    """Return this party's shares of all correlations, as ring elements of 128 bits."""
+    """Return this party's shares of all correlations, in units of 2^-40."""
     places = [[i for i, c in enumerate(columns.columns) if c.owner == r] for r in (0, 1)]
-    within = _within(own) / columns.rows
+    within = np.rint(_within(own) / columns.rows * 2.0**UNIT).astype(np.int64)
     shares: dict[tuple[int, int], int] = {}
     for rank, members in enumerate(places):
         for (x, i), (y, j) in combinations(enumerate(members), 2):
-            known = encoded(float(within[x, y])) if rank == engine.rank else 0
+            known = int(within[x, y]) if rank == engine.rank else 0
             shares[i, j] = shares[j, i] = known
-    # Divided by n with 128 bits: sums of products do not fit into 64 when they are widened.
-    cross = _cross_wide(engine, columns, own)
+    cross = _whole(engine, _cross(engine, columns, own))
     for x, i in enumerate(places[0]):
         for y, j in enumerate(places[1]):
-            shares[i, j] = shares[j, i] = signed(cross[x][y]) // columns.rows % MODULUS
+            shares[i, j] = shares[j, i] = cross[x][y] // columns.rows
     return shares
+
+
+def _whole(engine: SecretSharingRuntime, shares: Words) -> list[list[int]]:
+    """Return shares of secrets between -2^62 and 2^62 that can be divided, as signed numbers.
+
+    They have 128 bits, and add up to the secret as whole numbers, not only in a ring, unless one is
+    within the secret's size of the end of its range: with a probability of 2^-65.
+    """
+    middle = 1 << 62 if engine.rank == 0 else 0
+    positive = shares + np.uint64(middle)
+    above = carries(engine.products, positive, 64)
+    return [
+        [_signed(x - (y << 64) - middle) for x, y in zip(*row, strict=True)]
+        for row in zip(positive.tolist(), above.tolist(), strict=True)
+    ]
+
+
+def _signed(number: int) -> int:
+    """Return the signed number of 128 bits that is the same modulo 2^128."""
+    return (number + (1 << 127)) % (1 << 128) - (1 << 127)
 
 
 def _scaled(columns: Columns) -> Scaled:
@@ -300,15 +337,3 @@ def _cross(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> Words
     parts = total.reshape(widths[0], places.size, widths[1]) * weights.view(np.uint64)[:, None]
     shares: Words = parts.sum(axis=1, dtype=np.uint64)
     return shares
-
-
-def _cross_wide(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> list[list[int]]:
-    """Return this party's shares of sums of products with 128 bits, in multiples of 2^-40."""
-    # Sums of products are between -2^62 and 2^62.
-    middle = 1 << 62 if engine.rank == 0 else 0
-    shares = _cross(engine, columns, own) + np.uint64(middle)
-    above = carries(engine.products, shares, 64)
-    return [
-        [(share - (carry << 64) - middle) % MODULUS for share, carry in zip(*row, strict=True)]
-        for row in zip(shares.tolist(), above.tolist(), strict=True)
-    ]

@@ -31,10 +31,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.shares.link import broken
-from isthmus.joint.shares.shares import Words
+from isthmus.joint.shares.shares import Words, added, negative, total
 
 if TYPE_CHECKING:
-    from spu.libspu.link import Context
+    from isthmus.joint.shares.link import Link
 
 Bytes = NDArray[np.uint8]
 
@@ -83,10 +83,15 @@ class SecretProducts:
     Both parties must call the same methods in the same order with the same shapes.
     """
 
-    def __init__(self, link: Context) -> None:
-        self._sides = [
-            _Chooser(link) if link.rank == chooser else _Sender(link) for chooser in (0, 1)
-        ]
+    def __init__(self, link: Link) -> None:
+        self._chooser: _Chooser
+        self._sender: _Sender
+        for chooser in (0, 1):
+            if link.rank == chooser:
+                self._chooser = _Chooser(link)
+            else:
+                self._sender = _Sender(link)
+        self._rank = link.rank
 
     def counts(self, wanted: Sequence[ColumnProducts], rows: int) -> list[Words]:
         """Return this party's share of the number of rows in which columns of both are one.
@@ -116,10 +121,10 @@ class SecretProducts:
 
     def sums(self, wanted: ColumnProducts, rows: int) -> Words:
         """Return this party's share of sums over rows of products of columns, with 64 bits."""
-        total = np.zeros(wanted.widths, dtype=np.uint64)
+        found = np.zeros(wanted.widths, dtype=np.uint64)
         for _, share in self._shares([wanted], rows, np.uint64):
-            total += share.sum(axis=0, dtype=np.uint64)
-        return total
+            found += share.sum(axis=0, dtype=np.uint64)
+        return found
 
     def each(self, own: NDArray[Any]) -> Words:
         """Return this party's share of products of single bits, with 64 bits."""
@@ -127,20 +132,93 @@ class SecretProducts:
         shares = [share.ravel() for _, share in self._shares([wanted], len(own), np.uint64)]
         return np.concatenate(shares)
 
+    def chosen(self, own: NDArray[Any], shape: tuple[int, int, int]) -> Words:
+        """Return this party's share of sums of products of 128 bits.
+
+        Parameters
+        ----------
+        own
+            At the first party the bits, shape (m, k); at the second the numbers, shape
+            (m, k, c, 2).
+        shape
+            The numbers m, k and c.
+
+        Returns
+        -------
+        ndarray
+            Shape (m, c, 2): over all k bits, the sum of a bit times its numbers.
+        """
+        m, k, c = shape
+        blocks = [_Block(own[at], (k, c), wide=True) for at in _slices(m, k * c * KEY)]
+        found = [total(share, 1) for share in self._one_way(0, blocks)]
+        return np.concatenate(found)
+
+    def crossed(self, bits: NDArray[np.uint8], numbers: NDArray[Any]) -> NDArray[Any]:
+        """Return this party's share of products, where both have bits and numbers.
+
+        Parameters
+        ----------
+        bits
+            Zeros and ones of this party, shape (m,).
+        numbers
+            What the other party's bits are multiplied with: bytes or words, shape (m, c), or
+            elements of 128 bits, shape (m, c, 2).
+
+        Returns
+        -------
+        ndarray
+            The sum of one's own bits times the other's numbers, and of its bits times these.
+        """
+        size = max(numbers[:1].nbytes, KEY)
+        parts = list(_slices(len(bits), size))
+        shares = np.empty_like(numbers)
+        asked = [self._chooser.ask(bits[at]) for at in parts[:AHEAD]]
+        heard = [self._sender.hear(at.stop - at.start) for at in parts[:AHEAD]]
+        for k, at in enumerate(parts):
+            own = self._sender.answer(heard[k], numbers[at])
+            later = parts[k + AHEAD : k + AHEAD + 1]
+            asked += [self._chooser.ask(bits[x]) for x in later]
+            theirs = self._chooser.take(asked[k], bits[at], numbers[at].shape, numbers.dtype)
+            heard += [self._sender.hear(x.stop - x.start) for x in later]
+            asked[k] = heard[k] = shares[:0]  # not needed any more
+            shares[at] = added(own, theirs) if numbers.ndim == 3 else own + theirs
+        return shares
+
     def _shares(
         self, wanted: Sequence[ColumnProducts], rows: int, word: Any
     ) -> Iterator[tuple[int, NDArray[Any]]]:
         """Yield shares of products by the place of what was wanted, for some rows at a time."""
-        for chooser, side in enumerate(self._sides):
+        for chooser in (0, 1):
             parts = [
                 (k, at)
                 for k, products in enumerate(wanted)
                 if products.chooser == chooser
                 for at in messages(products, rows, np.dtype(word).itemsize)
             ]
-            blocks = (_Block(wanted[k].own(at), wanted[k].widths) for k, at in parts)
-            for (k, _), share in zip(parts, side.shares(blocks, word), strict=True):
+            blocks = (_Block(wanted[k].own(at), wanted[k].widths, word) for k, at in parts)
+            for (k, _), share in zip(parts, self._one_way(chooser, blocks), strict=True):
                 yield k, share
+
+    def _one_way(self, chooser: int, blocks: Iterable[_Block]) -> Iterator[NDArray[Any]]:
+        """Yield shares of products of one party's bits with the other's numbers."""
+        if self._rank != chooser:
+            for block in blocks:
+                keys = self._sender.hear(block.rows * block.widths[0])
+                numbers = np.broadcast_to(block.numbers, block.shape)
+                flat = self._sender.answer(keys, numbers.reshape(len(keys), *block.shape[2:]))
+                yield flat.reshape(block.shape)
+            return
+        waiting: deque[tuple[_Block, Words]] = deque()
+        for block in blocks:
+            waiting.append((block, self._chooser.ask(block.own.ravel())))
+            if len(waiting) > AHEAD:
+                yield self._taken(*waiting.popleft())
+        while waiting:
+            yield self._taken(*waiting.popleft())
+
+    def _taken(self, block: _Block, keys: Words) -> NDArray[Any]:
+        shape = (len(keys), *block.shape[2:])
+        return self._chooser.take(keys, block.own.ravel(), shape, block.word).reshape(block.shape)
 
 
 def carries(products: SecretProducts, shares: NDArray[Any], bits: int) -> Words:
@@ -195,24 +273,42 @@ def _grouped(share: Bytes) -> Bytes:
     return np.concatenate([sums, rest]) if whole < len(share) else sums
 
 
+def _slices(rows: int, size: int) -> Iterator[slice]:
+    """Yield the rows of each message, if each has this number of bytes."""
+    height = max(1, MESSAGE // size)
+    for start in range(0, rows, height):
+        yield slice(start, min(start + height, rows))
+
+
 @final
 @dataclass(frozen=True)
 class _Block:
-    """The columns of this party in a few rows, and the number of columns of both."""
+    """A few rows of what this party has, and the number of bits and of numbers in a row."""
 
     own: NDArray[Any]
     widths: tuple[int, int]
+    word: Any = np.uint64
+    wide: bool = False
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        return len(self.own), *self.widths
+    def rows(self) -> int:
+        return len(self.own)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.rows, *self.widths, *((2,) if self.wide else ()))
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """The numbers for each bit, which are the same for all bits of a row of columns."""
+        return self.own if self.wide else self.own.astype(self.word)[:, None, :]
 
 
 @final
 class _Chooser:
     """The party that has bits."""
 
-    def __init__(self, link: Context) -> None:
+    def __init__(self, link: Link) -> None:
         from isthmus.joint.shares.base_transfers import offer_seeds
 
         self._link = link
@@ -220,16 +316,7 @@ class _Chooser:
         self._streams = [(_stream(a), _stream(b)) for a, b in seeds]
         self._pads = _Pads(session)
 
-    def shares(self, blocks: Iterable[_Block], word: Any) -> Iterator[NDArray[Any]]:
-        waiting: deque[tuple[_Block, Words]] = deque()
-        for block in blocks:
-            waiting.append((block, self._send(block.own.ravel())))
-            if len(waiting) > AHEAD:
-                yield self._take(*waiting.popleft(), word)
-        while waiting:
-            yield self._take(*waiting.popleft(), word)
-
-    def _send(self, bits: NDArray[np.bool_]) -> Words:
+    def ask(self, bits: NDArray[Any]) -> Words:
         """Send what the other party needs, and return the keys of the chosen numbers."""
         size = _padded(bits.size)
         chosen = np.frombuffer(bytearray(os.urandom(size // 8)), dtype=np.uint8)
@@ -246,26 +333,30 @@ class _Chooser:
         message = sent.tobytes()
         check = _Check(self._pads.session, self._pads.used, message)
         proof = check(chosen) + b"".join(map(check, firsts))
-        self._link.send(1 - self._link.rank, message + proof)
+        self._link.send(message + proof)
         return self._pads.numbered(_transposed(firsts)[: bits.size])
 
-    def _take(self, block: _Block, keys: Words, word: Any) -> NDArray[Any]:
+    def take(
+        self, keys: Words, bits: NDArray[Any], shape: tuple[int, ...], word: Any
+    ) -> NDArray[Any]:
         """Return the shares of products, with what the other party sends."""
-        rows, first, second = block.shape
-        numbers = self._pads(keys, second, word)
-        data = bytes(self._link.recv(1 - self._link.rank))
+        numbers = self._pads(keys, math.prod(shape[1:]), word)
+        data = self._link.receive()
         if len(data) != numbers.nbytes:
             raise broken()
-        corrections = np.frombuffer(data, dtype=word).reshape(numbers.shape)
-        numbers += corrections * block.own.reshape(-1, 1).astype(word)
-        return numbers.reshape(rows, first, second)
+        corrections = np.frombuffer(data, dtype=word).reshape(shape)
+        wanted = corrections * bits.astype(word).reshape(-1, *(1,) * (len(shape) - 1))
+        if len(shape) == 3:
+            return added(numbers.reshape(shape), wanted)
+        numbers += wanted
+        return numbers
 
 
 @final
 class _Sender:
     """The party that has numbers."""
 
-    def __init__(self, link: Context) -> None:
+    def __init__(self, link: Link) -> None:
         from isthmus.joint.shares.base_transfers import choose_seeds
 
         self._link = link
@@ -276,21 +367,26 @@ class _Sender:
         self._streams = [_stream(seed) for seed in seeds]
         self._pads = _Pads(session)
 
-    def shares(self, blocks: Iterable[_Block], word: Any) -> Iterator[NDArray[Any]]:
-        for block in blocks:
-            rows, first, second = block.shape
-            keys = self._receive(rows * first)
-            zero = self._pads(keys, second, word)
-            keys[:, :2] ^= self._choice
-            sent = zero - self._pads(keys, second, word)
-            sent.reshape(block.shape)[...] += block.own.astype(word)[:, None, :]
-            self._link.send(1 - self._link.rank, sent.tobytes())
-            yield np.negative(zero).reshape(block.shape)
+    def answer(self, keys: Words, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Send what the numbers are added to, and return the shares of products."""
+        shape, width = numbers.shape, math.prod(numbers.shape[1:])
+        zero = self._pads(keys, width, numbers.dtype).reshape(shape)
+        other = keys.copy()
+        other[:, :2] ^= self._choice
+        one = self._pads(other, width, numbers.dtype).reshape(shape)
+        if numbers.ndim == 3:
+            self._link.send(added(added(zero, negative(one)), numbers).tobytes())
+            return negative(zero)
+        sent = zero - one
+        sent += numbers
+        self._link.send(sent.tobytes())
+        own: NDArray[Any] = np.negative(zero)
+        return own
 
-    def _receive(self, number: int) -> Words:
+    def hear(self, number: int) -> Words:
         """Return the keys of the numbers for a bit of zero; those for one differ by the choice."""
         size = _padded(number)
-        data = bytes(self._link.recv(1 - self._link.rank))
+        data = self._link.receive()
         length = SECURITY * size // 8
         if len(data) != length + (SECURITY + 1) * KEY:
             raise broken()

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
 from isthmus.errors import ArgumentError
 from isthmus.joint.shares.columns import Columns
+from isthmus.joint.shares.secret_bits import negatives, times
 from isthmus.joint.shares.secret_functions import (
     CountFunction,
     LogGamma,
@@ -27,7 +28,7 @@ from isthmus.joint.shares.secret_functions import (
     evaluate,
 )
 from isthmus.joint.shares.secret_tables import Members, SecretTables
-from isthmus.joint.shares.shares import MODULUS, SecretShare, encoded
+from isthmus.joint.shares.shares import Words, encoded
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
@@ -83,12 +84,16 @@ class SecretScores:
         self._columns = columns
         self._score = score
         self._tables = SecretTables(engine, columns)
-        self._terms: dict[Term, int] = {}
+        self._terms: dict[Term, np.uint64] = {}
 
-    def shares(self, families: Sequence[Family]) -> list[int]:
-        """Return this party's shares of scores: ring elements of 128 bits."""
+    def shares(self, families: Sequence[Family]) -> Words:
+        """Return this party's shares of scores."""
         self._prepare(term for family in families for term in self._parts(family))
-        return [self._share(family) for family in families]
+        own = [[self._terms[term] for term in self._parts(family)] for family in families]
+        whole, part = np.array(own, dtype=np.uint64).reshape(-1, 2).T
+        if self._engine.rank == 1:
+            return whole - part
+        return whole - part - encoded([self._constant(family) for family in families])
 
     def error(self, family: Family) -> float:
         """Return the largest error of the score of a family, in nats."""
@@ -96,15 +101,11 @@ class SecretScores:
         cells = sum(math.prod(self._columns.shape(m)) for m in crossing)
         return cells * cell_error(self._columns.people)
 
-    def _share(self, family: Family) -> int:
+    def _constant(self, family: Family) -> float:
         child, parents = family
-        whole, part = self._parts(family)
-        total = self._terms[whole] - self._terms[part]
-        if self._engine.rank == 0:
-            r = self._columns.columns[child].levels
-            q = math.prod(self._columns.shape(parents))
-            total -= encoded(self._score.constant(r, q, self._columns.people))
-        return total % MODULUS
+        r = self._columns.columns[child].levels
+        q = math.prod(self._columns.shape(parents))
+        return self._score.constant(r, q, self._columns.people)
 
     def _parts(self, family: Family) -> tuple[Term, Term]:
         child, parents = family
@@ -121,11 +122,10 @@ class SecretScores:
                 secret.append((members, function))
             else:
                 owner = next(iter(owners), 0)
-                value = 0
+                value = 0.0
                 if owner == self._engine.rank:
-                    cells = self._columns.table(members).astype(np.float64)
-                    value = encoded(float(function(cells).sum()))
-                self._terms[members, function] = value
+                    value = float(function(self._columns.table(members).astype(np.float64)).sum())
+                self._terms[members, function] = np.uint64(encoded(value))
         self._tables.prepare(members for members, _ in secret)
         self._evaluate(secret)
 
@@ -140,61 +140,62 @@ class SecretScores:
             for (_, function), share in zip(terms, cells, strict=True)
             for _ in range(share.size)
         ]
-        counts = SecretShare(np.concatenate(cells), 64).widened()
-        values = evaluate(self._engine, counts, count_intervals(n), tables)
-        start = 0
-        for term, share in zip(terms, cells, strict=True):
-            self._terms[term] = sum(values[start : start + share.size]) % MODULUS
-            start += share.size
+        values = evaluate(self._engine, np.concatenate(cells), count_intervals(n), tables)
+        ends = np.cumsum([share.size for share in cells])
+        for term, own in zip(terms, np.split(values, ends[:-1]), strict=True):
+            self._terms[term] = own.sum(dtype=np.uint64)
 
 
-LOWEST = -(2.0**40)
+LOWEST = -(2.0**32)
+"""Below every score: one is at least minus the number of people times its logarithm."""
 
 
-def positions_of_largest(scores: Any, tie: Any) -> Any:
-    """Find the position of the largest number in each row (a program of JAX).
+def largest(engine: SecretSharingRuntime, scores: Words, error: float) -> Words:
+    """Return shares of the position of the largest score in each row.
 
-    The width is a power of two: a knock-out tournament in which the first of two wins, unless the
-    second is larger by more than a tie.
+    A knock-out tournament, in which the first of two wins unless the second is larger by more than
+    a tie.
+
+    Parameters
+    ----------
+    scores
+        The width is a power of two.
+    error
+        The largest error of a score. Scores that may be equal are a tie.
     """
-    import jax.numpy as jnp
-
-    places = jnp.broadcast_to(jnp.arange(scores.shape[1]), scores.shape)
-    while scores.shape[1] > 1:
-        a, b = scores[:, 0::2], scores[:, 1::2]
-        p, q = places[:, 0::2], places[:, 1::2]
-        later = b > a + tie[0]
-        scores = jnp.where(later, b, a)
-        places = jnp.where(later, q, p)
-    return places[:, 0]
+    first = np.uint64(engine.rank == 0)
+    tie = encoded(2 * error + 2.0**-20) * first
+    places = np.broadcast_to(np.arange(scores.shape[1], dtype=np.uint64) * first, scores.shape)
+    players = np.stack([scores, places], axis=2)
+    while players.shape[1] > 1:
+        former, latter = players[:, 0::2], players[:, 1::2]
+        margin = former[..., 0] + tie - latter[..., 0]
+        later = negatives(engine.products, margin.ravel(), engine.rank)
+        change = times(engine.products, later, (latter - former).reshape(-1, 2))
+        players = former + change.reshape(former.shape)
+    found: Words = players[:, 0, 1]
+    return found
 
 
 def choose(
-    engine: SecretSharingRuntime, scores: Sequence[Sequence[int]], what: str, error: float
+    engine: SecretSharingRuntime, scores: Sequence[Words], what: str, error: float
 ) -> list[int]:
     """Open the position of the largest score of each list, and nothing else.
 
     Parameters
     ----------
     scores
-        This party's shares, ring elements of 128 bits.
+        This party's shares.
     error
         The largest error of a score. Scores that may be equal are a tie, which the earlier wins.
     """
     if not scores:
         return []
-    width = 1 << max(max(map(len, scores)) - 1, 0).bit_length()
-    height = 1 << (len(scores) - 1).bit_length()
-    first = engine.rank == 0
-    filler = encoded(LOWEST) if first else 0
-    numbers: list[int] = []
-    for row in scores:
-        numbers += [*row, *[filler] * (width - len(row))]
-    numbers += [filler] * (width * (height - len(scores)))
-    secret = SecretShare.from_numbers(numbers, (height, width))
-    tie = np.array([2 * error + 2.0**-20])
-    (places,) = engine.run(positions_of_largest, secret, tie)
-    wanted = SecretShare(places.words[: len(scores)], 128)
-    found = engine.open(wanted, what)
+    width = 1 << (max(map(len, scores)) - 1).bit_length()
+    filler = encoded(LOWEST) if engine.rank == 0 else np.uint64(0)
+    table = np.full((len(scores), width), filler)
+    for row, own in zip(table, scores, strict=True):
+        row[: len(own)] = own
+    found = engine.open(largest(engine, table, error), what)
     assert found is not None
-    return [int(k) for k in np.asarray(found)]
+    return [int(k) for k in found]
