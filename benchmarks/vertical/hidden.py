@@ -36,7 +36,8 @@ from isthmus.joint.shares.alignment import (
     point_of,
 )
 from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
+from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus.joint.shares.link import connect_local
 from isthmus.joint.shares.secret_scores import CountScore
 
 PARENTS = 2
@@ -78,11 +79,11 @@ def aligned_to_nobody(link: Any, identifiers: list[str], others: int) -> tuple[A
     return positions, len(order) + others - len(union)
 
 
-def party(rank: int, ports: tuple[int, int], size: int, m: int, results: Any) -> None:
+def party(rank: int, port: int, size: int, m: int, results: Any) -> None:
     people, data, levels = simulated(size, m)
     mine = people[rank]
     names = [f"x{i}" for i in range(m)]
-    link = connect_local(rank, ports, message_timeout=900)
+    link = connect_local(rank, port, message_timeout=900)
     wall, cpu = time.perf_counter(), time.process_time()
     positions, common = aligned_to_nobody(link, [f"p{i}" for i in mine], size)
     found = {"alignment seconds": time.perf_counter() - wall}
@@ -105,7 +106,7 @@ def party(rank: int, ports: tuple[int, int], size: int, m: int, results: Any) ->
     found |= {"cpu": time.process_time() - cpu, "seconds": time.perf_counter() - wall}
     found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     results.put((rank, common, len(positions), steps, found))
-    engine.close()
+    link.close()
 
 
 def simulated(size: int, m: int) -> tuple[list[Any], Any, list[int]]:
@@ -120,8 +121,8 @@ def simulated(size: int, m: int) -> tuple[list[Any], Any, list[int]]:
 def main(size: int = 2_000, m: int = 6) -> None:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    ports = tuple(free_ports(2))
-    parties = [context.Process(target=party, args=(r, ports, size, m, results)) for r in (0, 1)]
+    (port,) = free_ports(1)
+    parties = [context.Process(target=party, args=(r, port, size, m, results)) for r in (0, 1)]
     for each in parties:
         each.start()
     first, second = sorted((results.get() for _ in parties), key=lambda found: found[0])

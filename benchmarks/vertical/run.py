@@ -35,7 +35,6 @@ from plain import greedy, random_network
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PARENTS = 2
-WORK = ("programs", "transfers", "products", "comparisons", "rounds")
 
 
 def done() -> set[str]:
@@ -57,7 +56,7 @@ def cost(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "megabytes": round(sum(r["sent"] for r in reports) / 1e6, 2),
         "messages": sum(r["messages"] for r in reports),
         "gigabytes": round(max(r["memory"] for r in reports) / 1e6, 2),
-        **{key: reports[0][key] for key in WORK},
+        "work": reports[0]["work"],
     }
 
 

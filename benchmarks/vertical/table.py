@@ -19,7 +19,7 @@ RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 FITTED = r"k2 n=\d+ m=\d+ u=2"
 NETWORKS = ("asia", "sachs", "child", "alarm")
 COST = ("seconds", "cpu", "megabytes", "gigabytes", "messages")
-WORK = ("programs", "transfers", "products", "comparisons", "rounds")
+WORK = ("messages", "transfers", "numbers", "rounds")
 
 
 def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
@@ -34,24 +34,23 @@ def rows(records: list[dict[str, Any]], columns: tuple[str, ...]) -> str:
 def growth(records: list[dict[str, Any]]) -> str:
     """Fit costs to the work that was done: least squares of relative errors."""
     records = [r for r in records if re.fullmatch(FITTED, r["name"])]
-    design = np.array([[1.0, *(r[k] for k in WORK[:-1])] for r in records])
+    design = np.array([[1.0, *(r["work"][k] for k in WORK[:-1])] for r in records])
     lines = ["| | constant | " + " | ".join(f"per {k[:-1]}" for k in WORK[:-1]) + " | worst |"]
     lines.append("| --- |" + " ---: |" * (len(WORK) + 1))
-    for what, unit in (("cpu", 0.5), ("megabytes", 1e6)):
-        costs = unit * np.array([r[what] for r in records])
-        law, _ = nnls(design / costs[:, None], np.ones(len(costs)))
-        worst = np.abs(design @ law / costs - 1).max()
-        name = "CPU s per party" if what == "cpu" else "bytes"
-        lines.append(f"| {name} | " + " | ".join(f"{x:.2g}" for x in law) + f" | {worst:.0%} |")
+    costs = 0.5 * np.array([r["cpu"] for r in records])
+    law, _ = nnls(design / costs[:, None], np.ones(len(costs)))
+    worst = np.abs(design @ law / costs - 1).max()
+    shown = " | ".join(f"{x:.2g}" for x in law)
+    lines.append(f"| CPU s per party | {shown} | {worst:.0%} |")
     return "\n".join(lines)
 
 
 def beyond(records: list[dict[str, Any]]) -> str:
-    """Compare large runs, to which nothing was fitted, with the estimate for their work."""
+    """Compare runs with the estimate for their work."""
     lines = ["| run | CPU s per party: estimate | measured | megabytes: estimate | measured |"]
     lines.append("| --- | ---: | ---: | ---: | ---: |")
     for r in records:
-        cost = cost_of(Work(*(r.get(k, 0) for k in WORK)), 0.0)
+        cost = cost_of(Work(**r["work"]), 0.0)
         figures = cost.cpu, r["cpu"] / 2, cost.traffic / 1e6, r["megabytes"]
         lines.append(f"| {r['name']} | " + " | ".join(f"{x:,.0f}" for x in figures) + " |")
     return "\n".join(lines)
@@ -62,7 +61,7 @@ def far(records: list[dict[str, Any]]) -> str:
     lines = ["| run | estimate, s | measured, s | CPU s of both | of the estimate: CPU |"]
     lines.append("| --- | ---: | ---: | ---: | ---: |")
     for r in records:
-        cost = cost_of(Work(*(r[k] for k in WORK)), 0.0)
+        cost = cost_of(Work(**r["work"]), 0.0)
         figures = cost.seconds(0.04, 100e6 / 8), r["seconds"], r["cpu"], 2 * cost.cpu
         lines.append(f"| {r['name']} | " + " | ".join(f"{x:.0f}" for x in figures) + " |")
     return "\n".join(lines)
@@ -99,7 +98,7 @@ def main() -> None:
     print("messages are of both parties together. Made by `benchmarks/vertical/run.py` and")
     print("`benchmarks/vertical/table.py`.\n")
     print("## Cost\n")
-    print(rows(of["cost"], (*COST, *WORK[:-1])))
+    print(rows([r | r["work"] | r for r in of["cost"]], (*COST, "transfers", "numbers")))
     names = {r["name"] for r in records}
     print(
         "\nGigabytes are the largest memory of one party. Each run starts new engines, as a study"
@@ -108,11 +107,8 @@ def main() -> None:
     print("`isthmus.joint.shares.cost.Work`. Fitted to the runs with 2 parents and without delay,")
     print("for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
-    here = [r for r in of["cost"] if "Mbit/s" not in r["name"]]
-    large = [r for r in here if not re.fullmatch(FITTED, r["name"])]
-    if large:
-        print("\nOther runs, to which nothing was fitted:\n")
-        print(beyond(large))
+    print("\nThe estimate, which counts transfers and numbers, beside what was measured:\n")
+    print(beyond([r for r in of["cost"] if "Mbit/s" not in r["name"]]))
     slow = [r for r in of["cost"] if "Mbit/s" in r["name"]]
     if slow:
         print("\n## 40 ms per round trip, 100 Mbit/s\n")
@@ -130,8 +126,6 @@ def main() -> None:
         worst = max((x for r in of["problem"] for x in r["differences"]), default=0.0)
         closest = min(r["closest"] for r in of["problem"] if r["closest"] is not None)
         print("\n## Random problems\n")
-        print("The costs above and the networks were measured with products by oblivious transfer,")
-        print("the problems and the other sections before that.\n")
         print(f"{len(of['problem'])} problems with 4 to 6 variables of 2 to 4 levels, n = 200 to")
         print(
             f"20,000, at most 2 or 3 parents: {equal:,} of {total:,} decisions are those of K2 with"
