@@ -10,10 +10,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 from tests.joint.shares import reference, tasks
+from tests.joint.shares.links import at_both
 from tests.joint.shares.pair import Pair
 from tests.joint.shares.tasks import halves
 
-from isthmus.errors import DataError
+from isthmus.errors import AbortedError, DataError
+from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.secret_functions import (
     MOST_COUNTS,
     PRECISION,
@@ -25,7 +27,8 @@ from isthmus.joint.shares.secret_functions import (
     count_coefficients,
     count_intervals,
 )
-from isthmus.joint.shares.shares import FRACTION
+from isthmus.joint.shares.secret_scores import choose
+from isthmus.joint.shares.shares import FRACTION, Words, encoded
 
 
 def network(seed: int, rows: int, levels: list[int]) -> NDArray[np.int64]:
@@ -176,3 +179,31 @@ def test_private_k2_is_k2(pair: Pair, score: str, limit: int) -> None:
     # Nothing but positions of candidates was opened, once per step.
     assert all(to == (0, 1) and value.shape[0] <= 6 for _, to, value in first[2])
     assert len(first[2]) <= limit
+
+
+def chosen(link: Any, change: int = 0) -> Any:
+    """Choose among three scores of one variable; the first party may change its share."""
+    engine = SecretSharingRuntime(link)
+    opening = engine.open
+
+    def changed(secret: Words, *more: Any, **options: Any) -> Any:
+        return opening(secret + np.uint64(change if link.rank == 0 else 0), *more, **options)
+
+    engine.open = changed  # type: ignore[method-assign]
+    own = encoded([1.0, 3.0, 2.0]) if link.rank == 0 else np.zeros(3, np.uint64)
+    return choose(engine, [own], "the parent", 1e-6)
+
+
+def test_no_more_bits_leave_than_a_position_has() -> None:
+    """Three candidates have two bits, whatever a share of a word has."""
+    (first, second), links = at_both(chosen)
+    assert first == second == [1]
+    for link in links:
+        assert int.from_bytes(link.seen[-1], "little") < 4
+
+
+def test_a_position_that_does_not_exist_ends_the_run() -> None:
+    (first, second), _ = at_both(lambda link: chosen(link, 2))
+    assert isinstance(first, AbortedError)
+    assert isinstance(second, AbortedError)
+    assert at_both(lambda link: chosen(link, 4))[0] == [[1], [1]]

@@ -50,12 +50,15 @@ class Work:
         Bytes of these numbers.
     rounds
         Messages that one of the parties waits for, one after the other.
+    opened
+        Bits of the values that are opened.
     """
 
     messages: int = 0
     transfers: int = 0
     numbers: int = 0
     rounds: int = 0
+    opened: int = 0
 
     def __add__(self, other: Work) -> Work:
         return Work(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
@@ -81,12 +84,15 @@ class Cost:
         Bytes that the engine of each party needs at most.
     rounds
         Round trips, one after the other.
+    opened
+        Bits that are opened: a party that changes its program learns no more of the columns.
     """
 
     cpu: float
     traffic: float
     memory: float
     rounds: int
+    opened: int = 0
 
     def seconds(self, round_trip: float, bandwidth: float) -> float:
         """Return the duration with a connection of this round trip (s) and bandwidth (bytes/s).
@@ -102,7 +108,7 @@ class Cost:
             f"about {_shown(self.cpu)} CPU seconds and {_shown(self.memory / 1e9)} GB of memory at "
             f"each party, {_shown(self.traffic / 1e6)} MB of traffic and {_shown(self.rounds)} "
             f"round trips; {_shown(far)} s if both computers are idle and the connection has "
-            "40 ms and 100 Mbit/s"
+            f"40 ms and 100 Mbit/s; {self.opened:,} bits are opened"
         )
 
 
@@ -110,7 +116,7 @@ def _shown(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-PER_PARTY = (1.0, 2.5e-3, 4.5e-7, 3e-9, 0.0)
+PER_PARTY = (1.0, 2.5e-3, 4.5e-7, 3e-9, 0.0, 0.0)
 """CPU seconds of a party: of the start, and per unit of `Work`. Fitted by
 benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
 
@@ -122,7 +128,7 @@ def cost_of(work: Work, memory: float) -> Cost:
     """Return the cost of this work."""
     units = (1, *astuple(work))
     cpu = sum(a * b for a, b in zip(units, PER_PARTY, strict=True))
-    return Cost(cpu, work.traffic, memory, work.rounds)
+    return Cost(cpu, work.traffic, memory, work.rounds, work.opened)
 
 
 @final
@@ -171,10 +177,12 @@ class Rehearsal:
         rounds = math.ceil(sent / AHEAD)
         self.work += Work(ways * sent, ways * transfers, ways * transfers * size, rounds)
 
-    def open(self, secret: Words, what: str, to: Sequence[int] = (0, 1)) -> NDArray[Any]:
+    def open(
+        self, secret: Words, what: str, to: Sequence[int] = (0, 1), bits: int = 64
+    ) -> NDArray[Any]:
         """Return positions in the middle: the k-th variable that has a choice has k candidates."""
         del what, to
-        self.work += Work(rounds=2)
+        self.work += Work(rounds=2, opened=bits * secret.size)
         return 1 + np.arange(secret.shape[0]) // 2
 
     def agree(self, topic: str, terms: object) -> None:

@@ -100,26 +100,34 @@ class SecretSharingRuntime:
             self._products = SecretProducts(self._link)
         return self._products
 
-    def open(self, secret: Words, what: str, to: Sequence[int] = BOTH) -> NDArray[Any] | None:
+    def open(
+        self, secret: Words, what: str, to: Sequence[int] = BOTH, bits: int = 64
+    ) -> NDArray[np.int64] | None:
         """Open a secret to some parties, and record that.
 
         Parameters
         ----------
         secret
             Words of 64 bits. The shares of both parties are added, nothing else.
+        bits
+            How many bits the value has. No more leave, so that it cannot tell more than these,
+            whatever the other party has made of it.
 
         Returns
         -------
         array or None
-            The value, as signed integers; None at a party that does not learn it.
+            The value, as integers, signed if they have 64 bits; None at a party that does not
+            learn it.
         """
-        words = np.ascontiguousarray(secret)
+        kept = np.uint64((1 << bits) - 1)
+        words = np.ascontiguousarray(secret & kept)
         shares = np.frombuffer(self._opener.open(what, words.tobytes(), to), dtype=np.uint64)
-        value: NDArray[Any] | None = None
+        value: NDArray[np.int64] | None = None
         if self.rank in to:
             if shares.size != 2 * words.size:
                 raise broken()
-            value = shares.reshape(2, *words.shape).sum(axis=0, dtype=np.uint64).view(np.int64)
+            both = shares.reshape(2, *words.shape).sum(axis=0, dtype=np.uint64) & kept
+            value = both.view(np.int64)
         self.transcript.append(RevealedValue(what, tuple(to), value))
         return value
 

@@ -190,7 +190,7 @@ def _released(
     own = math.prod(columns.shape([m for m in members if columns.columns[m].owner == owner]))
     flat = np.ascontiguousarray(share.transpose(axes).reshape(own, -1))
     shown = release(engine, flat, columns.people, smallest)
-    opened = engine.open(shown, what, to=(owner,))
+    opened = engine.open(shown, what, (owner,), bits=columns.people.bit_length())
     if opened is None or not opened[-1]:
         return None
     counts = np.asarray(opened[:-1], dtype=np.int64).reshape(shape)

@@ -17,6 +17,7 @@ import numpy as np
 
 from isthmus.errors import ArgumentError
 from isthmus.joint.shares.columns import Columns
+from isthmus.joint.shares.link import broken
 from isthmus.joint.shares.secret_bits import negatives, times
 from isthmus.joint.shares.secret_functions import (
     CountFunction,
@@ -196,6 +197,8 @@ def choose(
     table = np.full((len(scores), width), filler)
     for row, own in zip(table, scores, strict=True):
         row[: len(own)] = own
-    found = engine.open(largest(engine, table, error), what)
+    found = engine.open(largest(engine, table, error), what, bits=width.bit_length() - 1)
     assert found is not None
+    if any(k >= len(own) for k, own in zip(found.tolist(), scores, strict=True)):
+        raise broken()
     return [int(k) for k in found]
