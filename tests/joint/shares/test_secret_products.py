@@ -265,20 +265,6 @@ def test_carries(pairs: list[tuple[int, int]]) -> None:
         assert (first + second).tolist() == expected
 
 
-@pytest.mark.parametrize("chooser", [0, 1])
-def test_numbers_for_the_carries_of_groups_tell_no_more_than_a_count(chooser: int) -> None:
-    """A party that gives a power of two per group would read one bit of each group."""
-    own = [bits_of(np.random.default_rng(8), 2000, 2) for _ in range(2)]
-
-    def change(link: Any, secret: Any) -> None:
-        if link.rank == 1:
-            each, numbers = secret.each, [np.uint64(1 << 40)]
-            secret.each = lambda first: each(first + (numbers.pop() if numbers else np.uint64(0)))
-
-    (first, second), _ = products(own, chooser, change=change)
-    assert (np.abs((first + second).view(np.int64)) <= 1 << 11).all()
-
-
 # --- the transfers of seeds ---------------------------------------------------------------------
 
 

@@ -157,7 +157,6 @@ class Rehearsal:
             math.ceil(sum(map(len, sent)) / AHEAD),
         )
         self._add(cells * math.ceil(self._rows / GROUP), 8, ways=1)
-        self._add(cells, 8, ways=1)
         return [np.zeros(x.widths, dtype=np.uint64) for x in wanted]
 
     def chosen(self, own: NDArray[Any], shape: tuple[int, int, int]) -> Words:

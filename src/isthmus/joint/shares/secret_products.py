@@ -13,8 +13,7 @@ linear up to a constant. Random numbers are hashes of the transfers' keys by AES
 both know (Guo, Katz, Wang and Yu 2020).
 
 Counts of a few people at a time are computed modulo 256, which takes a byte for each product, and
-lifted to a larger ring: one transfer more for each of them. Their sum is cut to the bits that a
-count of all people has, before it is lifted to 64 bits: so a count tells nobody more than these.
+lifted to the ring of 64 bits: one transfer more for each of them.
 """
 
 from __future__ import annotations
@@ -112,11 +111,7 @@ class SecretProducts:
             for k, share in self._shares(batch, rows, np.uint8):
                 groups[k].append(_grouped(share))
             counted = [np.concatenate(parts) for parts in groups]
-            sums = [part.sum(axis=0, dtype=np.uint64) for part in _lifted(self, counted, 8)]
-            # The other party may give any number for the carry of a group. No more of it remains
-            # than the bits of a count.
-            bits = rows.bit_length() + 1
-            totals += _lifted(self, [part & np.uint64((1 << bits) - 1) for part in sums], bits)
+            totals += [part.sum(axis=0, dtype=np.uint64) for part in _lifted(self, counted, 8)]
         return totals
 
     def sums(self, wanted: ColumnProducts, rows: int) -> Words:
