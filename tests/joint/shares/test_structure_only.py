@@ -31,6 +31,14 @@ def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pa
         assert value.shape == (4,)
 
 
+def test_nothing_is_opened_if_no_variable_may_have_parents(pair: Pair) -> None:
+    data = network(6, 20, [2, 2])
+    arguments = [0, 1], [2, 2], 20, ["x0", "x1"], 0, "k2"
+    for edges, transcript in pair(tasks.best, *arguments, own=halves(data, [0, 1])):
+        assert not edges
+        assert not transcript
+
+
 def test_structure_over_people_whom_one_party_knows(pair: Pair) -> None:
     """The other party gives all its rows; those of other people do not change the network."""
     levels, owners = [2, 3, 2, 2], [0, 1, 1, 0]

@@ -124,7 +124,8 @@ def structure_only(
     engine.agree("search", [*terms, {str(i): s for i, s in sets.items()}])
     scores = SecretScores(engine, columns, score)
     flat = scores.shares([(i, s) for i, choices in sets.items() for s in choices])
-    rows = np.split(flat, np.cumsum([len(choices) for choices in sets.values()])[:-1])
+    ends = np.cumsum([len(choices) for choices in sets.values()])
+    rows = np.split(flat, ends[:-1]) if sets else []
     error = max((scores.error((i, s)) for i, choices in sets.items() for s in choices), default=0.0)
     return best_sets(engine, columns, order, sets, rows, error)
 
