@@ -15,6 +15,7 @@ from tests.joint.shares.pair import Pair
 from tests.joint.shares.tasks import halves
 
 from isthmus.errors import AbortedError, DataError
+from isthmus.joint.shares import secret_bits, secret_scores
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.secret_functions import (
     MOST_COUNTS,
@@ -207,3 +208,42 @@ def test_a_position_that_does_not_exist_ends_the_run() -> None:
     assert isinstance(first, AbortedError)
     assert isinstance(second, AbortedError)
     assert at_both(lambda link: chosen(link, 4))[0] == [[1], [1]]
+
+
+# --- the largest score ---------------------------------------------------------------------------
+
+
+def score_shares(scores: list[list[float]]) -> list[tuple[list[Words]]]:
+    rng = np.random.default_rng(8)
+    masks = [rng.integers(0, 2**64, len(own), dtype=np.uint64) for own in scores]
+    return [([encoded(own) - m for own, m in zip(scores, masks, strict=True)],), (masks,)]
+
+
+def test_the_largest_score_of_lists_of_different_lengths(pair: Pair) -> None:
+    rng = np.random.default_rng(9)
+    scores = [rng.normal(size=k).tolist() for k in (*range(1, 10), 33)]
+    scores += [[-7e9], [-4e9, -4.1e9, 4e9], [1.0, 1.0], [0.0, 1e-7, 2e-7]]
+    expected = [int(np.argmax(own)) for own in scores[:-1]] + [0]
+    for found in pair(lambda engine, own: choose(engine, own, "", 0.0), own=score_shares(scores)):
+        assert found == expected
+
+
+def test_a_party_that_changes_comparisons_chooses_among_the_candidates(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it does, there are as many possible decisions as candidates, and no others."""
+    rng, true = np.random.default_rng(10), secret_bits.negatives
+
+    def changed(products: Any, shares: Words, rank: int) -> Any:
+        bits = true(products, shares, rank)
+        return bits ^ rng.integers(0, 2, bits.shape).astype(np.uint8) if rank else bits
+
+    monkeypatch.setattr(secret_scores, "negatives", changed)
+    scores = [[0.0] * k for k in (1, 2, 3, 5, 9)]
+    found = [
+        pair(lambda engine, own: choose(engine, own, "", 0.0), own=score_shares(scores))[0]
+        for _ in range(8)
+    ]
+    for k, positions in zip((1, 2, 3, 5, 9), zip(*found, strict=True), strict=True):
+        assert set(positions) <= set(range(k))
+        assert len(set(positions)) > 1 or k == 1

@@ -147,35 +147,35 @@ class SecretScores:
             self._terms[term] = own.sum(dtype=np.uint64)
 
 
-LOWEST = -(2.0**32)
-"""Below every score: one is at least minus the number of people times its logarithm."""
-
-
-def largest(engine: SecretSharingRuntime, scores: Words, error: float) -> Words:
-    """Return shares of the position of the largest score in each row.
+def largest(engine: SecretSharingRuntime, scores: Sequence[Words], error: float) -> Words:
+    """Return shares of the position of the largest score of each list.
 
     A knock-out tournament, in which the first of two wins unless the second is larger by more than
-    a tie.
+    a tie. The last of an odd number of players waits. Nobody plays but candidates, so a party that
+    changes the comparisons decides among these.
 
     Parameters
     ----------
     scores
-        The width is a power of two.
+        This party's shares, one or more in each list.
     error
         The largest error of a score. Scores that may be equal are a tie.
     """
     first = np.uint64(engine.rank == 0)
     tie = encoded(2 * error + 2.0**-20) * first
-    places = np.broadcast_to(np.arange(scores.shape[1], dtype=np.uint64) * first, scores.shape)
-    players = np.stack([scores, places], axis=2)
-    while players.shape[1] > 1:
-        former, latter = players[:, 0::2], players[:, 1::2]
-        margin = former[..., 0] + tie - latter[..., 0]
-        later = negatives(engine.products, margin.ravel(), engine.rank)
-        change = times(engine.products, later, (latter - former).reshape(-1, 2))
-        players = former + change.reshape(former.shape)
-    found: Words = players[:, 0, 1]
-    return found
+    lists = [np.stack([x, np.arange(len(x), dtype=np.uint64) * first], axis=1) for x in scores]
+    while any(len(players) > 1 for players in lists):
+        former = np.concatenate([players[:-1:2] for players in lists])
+        latter = np.concatenate([players[1::2] for players in lists])
+        margin = former[:, 0] + tie - latter[:, 0]
+        later = negatives(engine.products, margin, engine.rank)
+        winners = former + times(engine.products, later, latter - former)
+        ends = np.cumsum([len(players) // 2 for players in lists])
+        lists = [
+            np.concatenate([won, players[len(players) // 2 * 2 :]])
+            for won, players in zip(np.split(winners, ends[:-1]), lists, strict=True)
+        ]
+    return np.array([players[0, 1] for players in lists])
 
 
 def choose(
@@ -192,12 +192,8 @@ def choose(
     """
     if not scores:
         return []
-    width = 1 << (max(map(len, scores)) - 1).bit_length()
-    filler = encoded(LOWEST) if engine.rank == 0 else np.uint64(0)
-    table = np.full((len(scores), width), filler)
-    for row, own in zip(table, scores, strict=True):
-        row[: len(own)] = own
-    found = engine.open(largest(engine, table, error), what, bits=width.bit_length() - 1)
+    bits = (max(map(len, scores)) - 1).bit_length()
+    found = engine.open(largest(engine, scores, error), what, bits=bits)
     assert found is not None
     if any(k >= len(own) for k, own in zip(found.tolist(), scores, strict=True)):
         raise broken()
