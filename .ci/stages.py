@@ -102,7 +102,7 @@ class Room:
     python: Path = field(default=Path(sys.executable))
 
     def environment(self, name: str) -> Path:
-        """The interpreter of an environment: full, bare, old or two."""
+        """The interpreter of an environment: full, bare or old."""
         return self.path / name / "bin" / "python"
 
     def tool(self, name: str) -> Path:
@@ -351,10 +351,16 @@ def timing(job: Job, room: Room) -> None:
 
 
 def processes(job: Job, room: Room) -> None:
-    """Sites, coordinators and servers as processes. Two parties have their own stage."""
-    vertical_ones = f"--ignore-glob={ROOT / PROCESSES}/test_vertical_*.py"
+    """Sites, coordinators and servers as processes."""
+    others = f"--ignore-glob={ROOT / PROCESSES}/test_vertical_*.py"
     folders = (PROCESSES, "packages")
-    pytest(job, room.environment("full"), *folders, vertical_ones, *ONCE_MORE, engines="1")
+    pytest(job, room.environment("full"), *folders, others, *ONCE_MORE, engines="1")
+
+
+def party_processes(job: Job, room: Room) -> None:
+    """Two parties and their engines as processes."""
+    files = sorted((ROOT / PROCESSES).glob("test_vertical_*.py"))
+    pytest(job, room.environment("full"), *files, *ONCE_MORE, engines="1")
 
 
 def bare(job: Job, room: Room) -> None:
@@ -385,19 +391,6 @@ def oldest(job: Job, room: Room) -> None:
     pytest(job, python, "-m", "fast", *(f"tests/{name}" for name in OLDEST))
 
 
-def vertical(job: Job, room: Room) -> None:
-    """Two parties, in an environment of their own: their engine needs old versions."""
-    python = room.python if sys.version_info < (3, 12) else shutil.which("python3.11")
-    if python is None:
-        job.say("left out: the engine of two parties needs Python 3.11")
-        return
-    wanted = (f"{room.wheel()}[vertical]", "polars", "--group", "bare")
-    made = room.fresh(job, "two", Path(python), *wanted)
-    room.versions(job, "two", "numpy", "jax", "spu")
-    files = sorted((ROOT / PROCESSES).glob("test_vertical_*.py"))
-    pytest(job, made, "tests/joint/shares", *files, *ONCE_MORE, engines="spu")
-
-
 # --- order -----------------------------------------------------------------------------------
 
 STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
@@ -407,20 +400,17 @@ STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
     "native": [native],
     "tests": [tests, other_tests],
     "algorithms": [algorithms],
-    "processes": [processes],
+    "processes": [party_processes, processes],
     "docs": [docs],
     "wheel": [wheel],
     "bare": [bare],
     "oldest": [oldest],
-    "vertical": [vertical],
     "timing": [timing],
 }
 FIRST = ("lint", "imports", "wheel")
 """Quick ones: if they fail, nothing else runs."""
 
-BESIDE = (
-    *("vertical", "tests", "algorithms", "native", "types", "processes", "docs", "oldest", "bare"),
-)
+BESIDE = ("processes", "tests", "algorithms", "native", "types", "docs", "oldest", "bare")
 """These run beside each other, longest first, one more than there are cores: some of them wait."""
 
 LAST = ("timing",)

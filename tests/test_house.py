@@ -180,7 +180,7 @@ def test_python_has_no_upper_cap(pyproject: dict[str, Any]) -> None:
     assert pyproject["project"]["requires-python"] == ">=3.11"
 
 
-def test_all_is_every_extra_but_vertical(pyproject: dict[str, Any]) -> None:
+def test_all_is_every_extra(pyproject: dict[str, Any]) -> None:
     extras = pyproject["project"]["optional-dependencies"]
 
     def reached(extra: str) -> set[str]:
@@ -190,14 +190,13 @@ def test_all_is_every_extra_but_vertical(pyproject: dict[str, Any]) -> None:
                 inner |= set(match[1].split(","))
         return inner.union({extra}, *(reached(name) for name in inner))
 
-    assert reached("all") == set(extras) - {"vertical"}
+    assert reached("all") == set(extras)
 
 
 def test_the_page_on_installation_names_every_extra(pyproject: dict[str, Any]) -> None:
     page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
     named = set(re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE))
-    # The vertical extra is named where vertical studies are explained.
-    assert named | {"vertical"} == set(pyproject["project"]["optional-dependencies"]) | {"vertical"}
+    assert named == set(pyproject["project"]["optional-dependencies"])
 
 
 def test_every_dependency_says_what_it_is_for() -> None:

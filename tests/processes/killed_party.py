@@ -28,12 +28,17 @@ POINTS = (
 """Where a party can be killed, in the order in which it comes there."""
 
 
+CHANNELS: set[PinnedChannel] = set()
+
+
 def killing(done: Callable[..., Any], what: Callable[..., str]) -> Callable[..., None]:
     def and_die(self: Any, *given: Any, **more: Any) -> None:
+        if isinstance(self, PinnedChannel):
+            CHANNELS.add(self)
         done(self, *given, **more)
         if what(*given) == os.environ["KILL_AFTER"]:
-            if isinstance(self, PinnedChannel):
-                self.close()  # what was sent has left
+            for channel in CHANNELS:
+                channel.close()  # what was sent has left
             os.kill(os.getpid(), signal.SIGKILL)
 
     return and_die

@@ -8,21 +8,20 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from spu.libspu import link
 
 from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus.joint.shares.link import connect_local
 from isthmus.joint.shares.secret_scores import CountScore
 
 
 def leak_to_first(engine: SecretSharingRuntime, columns: Columns, how: str) -> None:
     """Tell the first party what it must not learn: for tests that such a leak is found."""
     if engine.rank == 0:
-        engine._link.recv(1)
+        engine._link.receive()
         return
     own = np.concatenate([columns.values[c.name] for c in columns.columns if c.owner == 1])
     message = own.astype("<i8").tobytes()
@@ -31,16 +30,11 @@ def leak_to_first(engine: SecretSharingRuntime, columns: Columns, how: str) -> N
         message = bytes(a ^ b for a, b in zip(message, mask, strict=True))
     if how == "length":
         message = bytes(20 * int(own.sum()))
-    engine._link.send(0, message)
+    engine._link.send(message)
 
 
-def main(rank: int, own: str, other: str, described: str, leak: str) -> None:
-    description: Any = link.Desc()
-    ports = [own, other] if rank == 0 else [other, own]
-    for i, port in enumerate(ports):
-        description.add_party(f"party {i}", f"127.0.0.1:{port}")
-    description.recv_timeout_ms = 60000
-    engine = SecretSharingRuntime(link.create_brpc(description, rank))
+def main(rank: int, port: str, described: str, leak: str) -> None:
+    engine = SecretSharingRuntime(connect_local(rank, int(port)))
     shapes = [SharedColumn(*each) for each in json.loads(described)]
     mine = [c.name for c in shapes if c.owner == rank]
     sys.stdout.write("ready\n")

@@ -22,8 +22,6 @@ from tests.processes.hospitals import environment
 import isthmus as ist
 from isthmus.cli import ExitCode
 
-pytest.importorskip("spu")
-
 MINUTE = 60.0
 COLUMNS = {"bank": ("a", "c"), "shop": ("b", "e")}
 ORDER = ("b", "a", "e", "c")

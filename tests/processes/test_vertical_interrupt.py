@@ -14,8 +14,6 @@ from tests.processes.companies import Companies
 from isthmus.cli import ExitCode
 from isthmus.joint import verify
 
-pytest.importorskip("spu")
-
 PROMISED = 2.0
 """Seconds; a machine that runs other tests beside gets more."""
 

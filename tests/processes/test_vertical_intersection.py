@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -25,7 +24,7 @@ def test_the_number_alone_and_then_one_party(companies: Callable[..., Companies]
         assert events == ["aligning", "aligned", "ended"]
         assert "of 600 people here and 400 at shop: both learn" in world.ledger("bank")[0][1]
         assert not any("positions" in record for record in world.journal(name))
-    ends = world.both("--engine", sys.executable, stand_in=False)
+    ends = world.both(stand_in=False)
     assert ends == (ExitCode.DONE, ExitCode.DONE), world.log("bank") + world.log("shop")
     for name in ("bank", "shop"):
         assert "a → b\nb → c\nc → d" in world.log(name)

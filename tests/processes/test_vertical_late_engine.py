@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.processes.companies import Companies
-from tests.processes.recording_proxy import Recording
+from tests.processes.recording_proxy import proxies_of
 
 from isthmus.cli import ExitCode
-from isthmus.joint.shares.two_party import address_of
 
 
 def test_an_engine_that_listens_late(companies: Callable[..., Companies]) -> None:
     """A proxy or a firewall accepts a connection although the engine behind it is not there yet."""
     world = companies()
-    card = (world.home("bank") / "card.toml").read_text()
-    port = address_of(card.split('address = "')[1].split('"')[0])[1]
-    engine = Recording(port)
-    greeting = Recording(port + 1, engine.port + 1)
+    engine, greeting = proxies_of(world)
     more = ("--message-timeout", "20")
     world.start("bank", *more, extra={"STAND_IN_LATE": "3"})
     world.start("shop", "--connect", f"127.0.0.1:{engine.port}", *more)

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 from tests.processes.companies import COLUMNS, Companies, table
 from tests.processes.test_vertical_traffic import require_only_tls, run_over_proxies
-
-pytest.importorskip("spu")
 
 
 def test_own_tables_and_the_traffic_of_a_run(companies: Callable[..., Companies]) -> None:

@@ -9,10 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
 from tests.processes.companies import ROOT, two_ports
-
-pytest.importorskip("spu")
 
 PAGE = ROOT / "docs" / "tutorials" / "two-companies.md"
 NAMES = {"1": "bank", "2": "shop"}
