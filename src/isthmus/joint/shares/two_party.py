@@ -251,8 +251,8 @@ class TwoParty(Source):
         lines.append(
             f"With at least {self._terms.minimum_cohort} common people, the columns leave as "
             f"secret shares, from which {self._other.name} learns the results and, if it follows "
-            "the protocol, nothing else. If it changes its program, it can read the secret counts, "
-            "of people of its choice, and so some values of these columns; see the page 'Two "
+            "the protocol, nothing else. If it changes its program, it can choose what the bits "
+            "that are opened tell it, and so read a few values of these columns; see the page 'Two "
             "parties with different columns'."
         )
         lines += [f"Both parties learn: {kind.of(self._study)}." for kind in kinds]
