@@ -28,9 +28,9 @@ SANDBOX = "_sandbox"
 HERE = Path(__file__).parent
 HAS_HYPOTHESIS = find_spec("hypothesis") is not None
 
-ENGINE_MARKERS = {"1": ("spark", "postgres", "browser"), "spu": ("spu",)}
+ENGINE_MARKERS = ("spark", "postgres", "browser")
 
-NOT_FAST = ("slow", "timing", "spark", "postgres", "spu", "browser")
+NOT_FAST = ("slow", "timing", *ENGINE_MARKERS)
 """Markers of tests that are not `fast`."""
 
 LONG_FOLDERS = (
@@ -157,8 +157,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Where all engines are promised to be installed, a skipped engine test is a failure."""
     report = yield
-    promised = ENGINE_MARKERS.get(os.environ.get("ISTHMUS_NO_ENGINE_SKIPS", ""), ())
-    if report.skipped and any(map(item.get_closest_marker, promised)):
+    promised = bool(os.environ.get("ISTHMUS_NO_ENGINE_SKIPS"))
+    if promised and report.skipped and any(map(item.get_closest_marker, ENGINE_MARKERS)):
         report.outcome = "failed"
         report.longrepr = f"skipped although the engine is promised: {report.longrepr}"
     return report

@@ -9,13 +9,15 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from isthmus.joint.shares import engine_process
 from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.shares import SecretShare
+from isthmus.joint.shares.secret_products import SecretProducts
 
 COMMAND = [
     sys.executable,
@@ -42,11 +44,11 @@ def happened() -> None:
     Path(os.environ["FAULT_AT"]).touch()
 
 
-def engine_dies(run: Callable[..., Any]) -> Callable[..., Any]:
-    """Kill this process after the first program."""
+def engine_dies(count: Callable[..., Any]) -> Callable[..., Any]:
+    """Kill this process after the first secret counts."""
 
     def run_once(*arguments: Any, **options: Any) -> None:
-        run(*arguments, **options)
+        count(*arguments, **options)
         happened()
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -61,11 +63,11 @@ def garbage(engine: SecretSharingRuntime, *_: object) -> None:
 
 
 def short_share(
-    engine: SecretSharingRuntime, secret: SecretShare, what: str, _to: Sequence[int] = ()
+    engine: SecretSharingRuntime, secret: NDArray[Any], what: str, *_: object, **_more: object
 ) -> None:
     """Open a share that has not the length of a share."""
     happened()
-    engine._opener.open(what, secret.words.tobytes()[:-5], (0, 1))
+    engine._opener.open(what, secret.tobytes()[:-5], (0, 1))
     time.sleep(60)
 
 
@@ -82,7 +84,7 @@ def fewer_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
 if __name__ == "__main__":
     match os.environ["FAULT"]:
         case "engine dies":
-            SecretSharingRuntime.run = engine_dies(SecretSharingRuntime.run)  # type: ignore[method-assign]
+            SecretProducts.counts = engine_dies(SecretProducts.counts)  # type: ignore[method-assign]
         case "garbage":
             SecretSharingRuntime.agree = garbage  # type: ignore[assignment,method-assign]
         case "short share":

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
-from isthmus.errors import AbortedError, ArgumentError, MissingExtraError
+from isthmus.errors import AbortedError, ArgumentError
 from isthmus.joint.transport.pinned_connection import Credentials, dial, listen
 
 CONNECTING = 30.0
@@ -248,12 +248,3 @@ def connect_local(rank: int, port: int, message_timeout: float = 60.0) -> Engine
             if time.monotonic() > end:
                 raise
             time.sleep(0.05)
-
-
-def require_spu() -> None:
-    """Raise `MissingExtraError` if SPU is not installed."""
-    try:
-        import spu  # noqa: F401
-    except ImportError as error:
-        purpose = "A study of two parties (on Python 3.11)"
-        raise MissingExtraError("spu", "vertical", purpose) from error
