@@ -87,3 +87,8 @@ def test_time_on_a_connection() -> None:
     assert cost.seconds(0.04, 12.5e6) == pytest.approx(20 + 8)
     assert cost.seconds(0.04, 1e6) == pytest.approx(50 + 8)
     assert "50 MB of traffic and 200 round trips; 28 s" in str(cost)
+
+
+def test_opened_bits_are_those_of_positions() -> None:
+    """Two, three and four candidates of each variable but the first, of which one is no parent."""
+    assert rehearsed([2] * 4, [0, 1, 0, 1], 1000, 1).opened == 1 + 2 + 2

@@ -116,11 +116,11 @@ def _shown(number: float) -> str:
     return f"{float(f'{number:.2g}'):,g}"
 
 
-PER_PARTY = (1.0, 2.5e-3, 4.5e-7, 3e-9, 0.0, 0.0)
+PER_PARTY = (1.5, 0.0, 3.4e-7, 1.5e-8, 0.0, 0.0)
 """CPU seconds of a party: of the start, and per unit of `Work`. Fitted by
 benchmarks/vertical/table.py, see benchmarks/results/vertical.md."""
 
-BASE, PER_VALUE = 4e8, 25
+BASE, PER_VALUE = 3e8, 40
 """Bytes of memory of the engine, and of each value of a party."""
 
 
@@ -177,11 +177,11 @@ class Rehearsal:
         self.work += Work(ways * sent, ways * transfers, ways * transfers * size, rounds)
 
     def open(
-        self, secret: Words, what: str, to: Sequence[int] = (0, 1), bits: int = 64
+        self, secret: Words, what: str, to: Sequence[int] = (0, 1), bits: int | Sequence[int] = 64
     ) -> NDArray[Any]:
         """Return positions in the middle: the k-th variable that has a choice has k candidates."""
         del what, to
-        self.work += Work(rounds=2, opened=bits * secret.size)
+        self.work += Work(rounds=2, opened=int(np.broadcast_to(bits, secret.shape).sum()))
         return 1 + np.arange(secret.shape[0]) // 2
 
     def agree(self, topic: str, terms: object) -> None:

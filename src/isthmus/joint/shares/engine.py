@@ -101,7 +101,7 @@ class SecretSharingRuntime:
         return self._products
 
     def open(
-        self, secret: Words, what: str, to: Sequence[int] = BOTH, bits: int = 64
+        self, secret: Words, what: str, to: Sequence[int] = BOTH, bits: int | Sequence[int] = 64
     ) -> NDArray[np.int64] | None:
         """Open a secret to some parties, and record that.
 
@@ -110,8 +110,8 @@ class SecretSharingRuntime:
         secret
             Words of 64 bits. The shares of both parties are added, nothing else.
         bits
-            How many bits the value has. No more leave, so that it cannot tell more than these,
-            whatever the other party has made of it.
+            How many bits the value has, or each value of a list. No more leave, so that it cannot
+            tell more than these, whatever the other party has made of it.
 
         Returns
         -------
@@ -119,7 +119,7 @@ class SecretSharingRuntime:
             The value, as integers, signed if they have 64 bits; None at a party that does not
             learn it.
         """
-        kept = np.uint64((1 << bits) - 1)
+        kept = np.uint64(2**64 - 1) >> (np.uint64(64) - np.array(bits, dtype=np.uint64))
         words = np.ascontiguousarray(secret & kept)
         shares = np.frombuffer(self._opener.open(what, words.tobytes(), to), dtype=np.uint64)
         value: NDArray[np.int64] | None = None

@@ -192,7 +192,7 @@ def choose(
     """
     if not scores:
         return []
-    bits = (max(map(len, scores)) - 1).bit_length()
+    bits = [(len(own) - 1).bit_length() for own in scores]
     found = engine.open(largest(engine, scores, error), what, bits=bits)
     assert found is not None
     if any(k >= len(own) for k, own in zip(found.tolist(), scores, strict=True)):
