@@ -20,8 +20,8 @@ OWN = "tables"
 """The part of a run's result that only this party has."""
 
 DEVIATING = (
-    "a party that changes its program can choose what the bits that are opened tell it, and so read "
-    "a few values of the other party's columns, of single people in common"
+    "a party that changes its program can choose what the bits that are opened tell it, and so "
+    "read a few values of the other party's columns, of single people in common"
 )
 
 
