@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from tests.joint.shares.tasks import halves
 
 from isthmus.errors import AbortedError, DataError
 from isthmus.joint.shares import secret_bits, secret_scores
+from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.secret_functions import (
     MOST_COUNTS,
@@ -28,7 +29,7 @@ from isthmus.joint.shares.secret_functions import (
     count_coefficients,
     count_intervals,
 )
-from isthmus.joint.shares.secret_scores import choose
+from isthmus.joint.shares.secret_scores import CountScore, SecretScores, choose
 from isthmus.joint.shares.shares import FRACTION, Words, encoded
 
 
@@ -147,6 +148,14 @@ def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
         expected = reference.family_score(data, levels, child, parents, *score)
         assert abs(value - expected) <= bound + 1e-8
         assert bound < 1e-3
+
+
+def test_cells_that_must_be_empty_hardly_add_to_the_error() -> None:
+    """Of 2^20 cells at most 50 have somebody: one large family must not make all others a tie."""
+    described = [SharedColumn("x0", 0, 1 << 10), SharedColumn("x1", 1, 1 << 10)]
+    columns = Columns(described, {"x0": np.zeros(50, np.int64)}, 0, 50)
+    scores = SecretScores(cast("SecretSharingRuntime", None), columns, CountScore())
+    assert 50 * TOLERANCE < scores.error((0, (1,))) < 60 * TOLERANCE + 2.0**-10
 
 
 def test_ties_go_to_the_earlier_candidate(pair: Pair) -> None:

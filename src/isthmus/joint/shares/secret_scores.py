@@ -3,7 +3,7 @@
 A family's score is a sum over the cells of its table, minus a sum over the cells of its parents'
 table, plus a constant. Tables of one party are summed by that party alone. Cells of both are
 functions of secret counts. Constants per configuration of the parents are kept, so sets with
-different numbers of configurations compare rightly, and empty cells contribute exactly zero.
+different numbers of configurations compare rightly, and empty cells contribute zero, rounded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from isthmus.joint.shares.secret_functions import (
     evaluate,
 )
 from isthmus.joint.shares.secret_tables import Members, SecretTables
-from isthmus.joint.shares.shares import Words, encoded
+from isthmus.joint.shares.shares import FRACTION, Words, encoded
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
@@ -97,10 +97,14 @@ class SecretScores:
         return whole - part - encoded([self._constant(family) for family in families])
 
     def error(self, family: Family) -> float:
-        """Return the largest error of the score of a family, in nats."""
+        """Return the largest error of the score of a family, in nats.
+
+        An empty cell is only rounded, and no more cells are filled than there are people.
+        """
+        n = self._columns.people
         crossing = (m for m, _ in self._parts(family) if len(self._columns.owners(m)) == 2)
-        cells = sum(math.prod(self._columns.shape(m)) for m in crossing)
-        return cells * cell_error(self._columns.people)
+        cells = [math.prod(self._columns.shape(m)) for m in crossing]
+        return sum(min(k, n) for k in cells) * cell_error(n) + sum(cells) * 2.0**-FRACTION
 
     def _constant(self, family: Family) -> float:
         child, parents = family
