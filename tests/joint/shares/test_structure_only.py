@@ -12,6 +12,9 @@ from tests.joint.shares.tasks import halves
 from tests.joint.shares.test_secret_scores import network
 
 import isthmus as ist
+from isthmus.joint.shares import secret_moments
+from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus.joint.shares.shares import Words
 
 
 def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pair) -> None:
@@ -136,7 +139,18 @@ def test_logarithms_of_determinants(pair: Pair) -> None:
     np.testing.assert_allclose(first, np.log(values), rtol=0, atol=1e-7)
 
 
-def test_gaussian_structure_from_secret_moments(pair: Pair) -> None:
+def test_gaussian_structure_from_secret_moments(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a few sets of variables at a time: each takes much memory."""
+    sizes, true = [], secret_moments.determinants
+
+    def recorded(engine: SecretSharingRuntime, correlations: Words) -> Words:
+        sizes.append(len(correlations))
+        return true(engine, correlations)
+
+    monkeypatch.setattr(secret_moments, "AT_ONCE", 9)
+    monkeypatch.setattr(secret_moments, "determinants", recorded)
     data, _ = linear(2000, 5, 9)
     owners, limit = [0, 1, 1, 0, 1], 2
     order = [0, 1, 2, 3, 4]
@@ -157,3 +171,4 @@ def test_gaussian_structure_from_secret_moments(pair: Pair) -> None:
     for edges, shapes in answers:
         assert set(edges) == expected
         assert shapes == [(4,)]
+    assert max(sizes) == 9

@@ -21,6 +21,7 @@ from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.protocol import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_bits import Bits, bits_of, both, opposite, scaled
 from isthmus.joint.shares.secret_functions import (
+    AT_ONCE,
     MOST_DEGREE,
     Intervals,
     coefficients,
@@ -217,9 +218,12 @@ def _log_determinants(
     if not secret:
         return logs
     shares = _correlations(engine, columns, own)
-    stacked = wide([shares.get(pair, 0) for m in secret for pair in _six(m)])
-    values = log_of_units(engine, determinants(engine, stacked.reshape(-1, 6, 2)))
-    return logs | dict(zip(secret, values.tolist(), strict=True))
+    for at in range(0, len(secret), AT_ONCE):
+        part = secret[at : at + AT_ONCE]
+        stacked = wide([shares.get(pair, 0) for m in part for pair in _six(m)])
+        values = log_of_units(engine, determinants(engine, stacked.reshape(-1, 6, 2)))
+        logs |= dict(zip(part, values.tolist(), strict=True))
+    return logs
 
 
 def log_of_units(engine: SecretSharingRuntime, values: Words) -> Words:
