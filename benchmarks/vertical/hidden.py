@@ -9,8 +9,8 @@ union, with zeros for people whom a party does not have; so a product of columns
 people in common alone, and each party's own columns are counted with the other's column of ones.
 
 Half of each party's people are in common. The network must be that of K2 on the joined table.
-Needs the extra vertical (Python 3.11). Prints one line of JSON; see
-benchmarks/results/vertical-hidden.md for figures and for what is missing.
+Needs the extra vertical. Prints one line of JSON; see benchmarks/results/vertical-hidden.md for
+figures and for what is missing.
 """
 
 from __future__ import annotations

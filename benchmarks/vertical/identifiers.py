@@ -25,10 +25,10 @@ class Link:
         self.rank = rank
         self._queues = queues
 
-    def send(self, to: int, data: bytes) -> None:
-        self._queues[to].put(data)
+    def send(self, data: bytes) -> None:
+        self._queues[1 - self.rank].put(data)
 
-    def recv(self, _: int) -> bytes:
+    def receive(self) -> bytes:
         return self._queues[self.rank].get()
 
 
@@ -40,8 +40,7 @@ def main(number: int = 10_000) -> None:
     found: list[Any] = [None, None]
 
     def party(rank: int) -> None:
-        link: Any = Link(rank, queues)
-        found[rank] = aligned_to_both(link, people[rank], number)
+        found[rank] = aligned_to_both(Link(rank, queues), people[rank], number)
 
     start = time.process_time()
     threads = [threading.Thread(target=party, args=(rank,)) for rank in (0, 1)]

@@ -10,9 +10,8 @@
     python benchmarks/vertical/run.py networks     # asia, sachs, child, alarm
     python benchmarks/vertical/run.py paillier     # the paper's scalar product beside ours
 
-Needs the extra vertical (Python 3.11) and, for the last, gmpy2. Results are appended to
-benchmarks/results/vertical.jsonl; what is there already is not run again. Networks are read from
-../shared/data/networks, or under ISTHMUS_DATA.
+Needs the extra vertical. Results are appended to benchmarks/results/vertical.jsonl; what is there
+already is not run again. Networks are read from ../shared/data/networks, or under ISTHMUS_DATA.
 """
 
 from __future__ import annotations

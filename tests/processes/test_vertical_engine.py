@@ -93,7 +93,6 @@ def common_rows(world: World) -> Any:
     return np.column_stack([rows[name] for name in sorted(ORDER)])
 
 
-@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation")
 def test_structure_only_is_the_best_network(study: Callable[..., Companies]) -> None:
     world = study(DISCRETE, "structure only")
     assert world.both(stand_in=False) == (ExitCode.DONE, ExitCode.DONE)
@@ -107,7 +106,6 @@ def test_structure_only_is_the_best_network(study: Callable[..., Companies]) -> 
         assert "revealed is the network" in world.log(name)
 
 
-@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation")
 def test_gaussian_structure_from_secret_moments(study: Callable[..., Companies]) -> None:
     world = study(CONTINUOUS, "structure only")
     assert world.both(stand_in=False) == (ExitCode.DONE, ExitCode.DONE)
@@ -176,7 +174,7 @@ def attempt(world: Companies, fault: str) -> tuple[int, int]:
     return bank, world.processes["shop"].wait(2 * MINUTE)
 
 
-@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation")
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute: three runs")
 def test_crashes_and_resumption(study: Callable[..., Companies]) -> None:
     """Each decision is revealed once, whichever process is killed when."""
     world = study(DISCRETE, "private k2", "--runs", "1")
@@ -208,12 +206,7 @@ def spent(world: Companies, name: str) -> list[str]:
     return labels
 
 
-LONG = pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="computes a whole step")
-
-
-@pytest.mark.parametrize(
-    "fault", ["garbage", "fewer rows", pytest.param("short share", marks=LONG)]
-)
+@pytest.mark.parametrize("fault", ["garbage", "fewer rows", "short share"])
 def test_an_engine_that_lies(study: Callable[..., Companies], fault: str) -> None:
     world = study(DISCRETE, "private k2")
     assert attempt(world, fault)[0] == ExitCode.ABORTED

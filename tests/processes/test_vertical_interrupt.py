@@ -35,7 +35,7 @@ def test_an_interrupt_ends_both_parties(companies: Callable[..., Companies], tex
     bank = world.start("bank", stand_in=False)
     world.start("shop", stand_in=False)
     world.await_text("bank", text, 120.0)
-    time.sleep(0.5)  # into the middle of it, wherever that is
+    time.sleep(0.1)  # into the middle of it, wherever that is
     engines = [int(p) for p in children_of(bank.pid)]
     start = time.monotonic()
     bank.send_signal(signal.SIGINT)

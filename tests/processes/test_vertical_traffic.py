@@ -189,7 +189,7 @@ CHANCE = 14
 """Of 16 guesses; more are right with a probability of 0.03 % if they are guesses."""
 
 
-@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation each")
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="half a minute each")
 @pytest.mark.parametrize("leak", LEAKS)
 def test_transcripts_of_two_inputs_cannot_be_told_apart(folder: Path, leak: str) -> None:
     """The same decisions from other columns of the shop: the bank sees nothing of the difference.

@@ -6,8 +6,8 @@
     python benchmarks/vertical/malicious/run.py attack [MACHINE]
 
 `run` computes K2 of random 0/1 columns on the engine, and compares every decision with the joined
-table. `house` is the semi-honest mode on the same columns; it needs the extra vertical (Python
-3.11). In `attack`, the first party runs a changed program. Each prints one line of JSON; see
+table. `house` is the semi-honest mode on the same columns; it needs the extra vertical. In
+`attack`, the first party runs a changed program. Each prints one line of JSON; see
 benchmarks/results/vertical-malicious.md.
 """
 

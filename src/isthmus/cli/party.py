@@ -37,7 +37,8 @@ def add(command: argparse.ArgumentParser) -> None:
         "--address",
         required=True,
         metavar="HOST:PORT",
-        help="where the other party reaches this one; the next port must be free as well",
+        help="where the other party reaches this one; the next port must be free as well. Only the "
+        "first party of a study listens",
     )
     new.add_argument(
         "--passphrase", action="store_true", help="protect the private key by a passphrase"
@@ -142,7 +143,7 @@ def _run_options(run: argparse.ArgumentParser) -> None:
         "--listen",
         type=host_and_port,
         metavar="HOST:PORT",
-        help="address to listen on, if not the card's",
+        help="address on which the first party of the study listens, if not its card's",
     )
     run.add_argument(
         "--count",
@@ -150,7 +151,10 @@ def _run_options(run: argparse.ArgumentParser) -> None:
         help="only count the common people; the study must allow it",
     )
     run.add_argument(
-        "--connect", type=host_and_port, metavar="HOST:PORT", help="address of the other party"
+        "--connect",
+        type=host_and_port,
+        metavar="HOST:PORT",
+        help="address at which the second party reaches the first one, if not its card's",
     )
     run.add_argument(
         "--gather",

@@ -70,9 +70,11 @@ class TwoParty(Source):
     identity
         The key of this party; by default read from ``home``.
     listen
-        Host and port on which this party listens; by default as on its card.
+        Host and port on which this party listens, if the study names it first; by default as on its
+        card.
     connect
-        Host and port of the other party; by default as on its card.
+        Host and port of the other party, if the study names this one second; by default as on its
+        card.
     gather
         Seconds to wait for the other party at the beginning.
     message_timeout
