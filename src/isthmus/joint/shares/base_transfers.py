@@ -89,7 +89,11 @@ def masking(start: bytes, transfer: int, place: int, other: bytes) -> Point:
 
 
 def point_from(data: bytes) -> Point:
-    """Hash data to a point of the curve. Nothing secret is hashed: the time depends on the data."""
+    """Hash data to a point of the curve.
+
+    The time depends on the data, and so a little on which of two points is hashed: all transfers of
+    a link together may tell a few bits of a key of 128 by the time that they take.
+    """
     for attempt in range(256):
         digest = hashlib.sha256(b"isthmus point" + bytes([attempt]) + data).digest()
         sign = hashlib.sha256(b"isthmus sign" + bytes([attempt]) + data).digest()[0] & 1

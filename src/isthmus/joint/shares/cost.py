@@ -85,7 +85,8 @@ class Cost:
     rounds
         Round trips, one after the other.
     opened
-        Bits that are opened: a party that changes its program learns no more of the columns.
+        Bits that are opened: a party that changes its program learns no more of the columns. With
+        tables, that is so for networks in which no parents have more levels.
     """
 
     cpu: float

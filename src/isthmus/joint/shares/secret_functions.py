@@ -3,8 +3,8 @@
 An integer is normalised as a floating-point number is: from its bits follow the place of the first
 one, the bits after it, and so the quarter of an octave in which the integer is. That selects the
 coefficients of a polynomial, of which the remaining bits are the variable; no interval is ever
-known. Integers below eight are alone in their interval, so small counts are exact, and zero is in
-none, so that every function of an empty cell is exactly zero.
+known. Integers below eight are alone in their interval, so small counts are only rounded, and zero
+is in none, so that every function of an empty cell is zero.
 """
 
 from __future__ import annotations

@@ -49,6 +49,9 @@ SIGNED = UNIT + 2
 LOG_LENGTH = 32
 """Bits of a determinant, after the first ones, from which its logarithm is interpolated."""
 
+LOG_ERROR = 4e-9
+"""Largest error of a logarithm of a ratio of determinants, if these are larger than 0.01."""
+
 LARGEST_SET = MOST_GAUSSIAN_PARENTS + 1
 """Maximum number of variables of a determinant: a child and three parents."""
 
@@ -137,7 +140,7 @@ def secret_gaussian_structure(
         np.array([_gaussian_bic(engine.rank, columns.rows, logs, i, s) for s in choices])
         for i, choices in sets.items()
     ]
-    return best_sets(engine, columns, order, sets, rows)
+    return best_sets(engine, columns, order, sets, rows, LOG_ERROR * columns.rows)
 
 
 def _gaussian_bic(

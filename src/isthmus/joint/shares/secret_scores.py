@@ -39,6 +39,10 @@ Family: TypeAlias = tuple[int, Members]
 
 Term: TypeAlias = tuple[Members, CountFunction]
 
+MOST_ESS = 1e6
+"""Largest equivalent sample size: with 10^9, differences of the logarithms of gamma functions have
+too few digits."""
+
 
 @final
 @dataclass(frozen=True)
@@ -59,8 +63,8 @@ class CountScore:
     def __post_init__(self) -> None:
         if self.name not in {"k2", "bdeu", "bic"}:
             raise ArgumentError(f"No score {self.name!r} in secret; there are k2, bdeu and bic.")
-        if not (math.isfinite(self.ess) and self.ess > 0):
-            raise ArgumentError(f"ess must be positive, got {self.ess!r}.")
+        if not 0 < self.ess <= MOST_ESS:
+            raise ArgumentError(f"ess must be positive and at most {MOST_ESS:g}, got {self.ess!r}.")
 
     def functions(self, levels: int, configurations: int) -> tuple[CountFunction, CountFunction]:
         """Return the functions of the cells of a family and of those of its parents."""
