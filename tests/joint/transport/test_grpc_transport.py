@@ -176,7 +176,7 @@ def test_a_certificate_speaks_for_its_own_site_only(world: World) -> None:
     asked: list[bytes] = []
     world.join("b", lambda data: asked.append(data) or b"of b")  # type: ignore[func-returns-value]
     world.transport.gather(["b"])
-    transport = GrpcTransport("127.0.0.1", 0, world.own, STUDY, LONGEST, Timeouts(5.0, 0.3, 0.0))
+    transport = GrpcTransport("127.0.0.1", 0, world.own, STUDY, LONGEST, Timeouts(5.0, 3.0, 0.0))
     with transport:
         world.join("other", credentials=world.sites["b"], port=transport.port)
         transport.gather(["b"])
