@@ -9,7 +9,7 @@ hospitals beside an insurer have. All of them know who has which person. They co
 shares (MPyC, which starts one process for each of M parties): fewer than half of the parties learn
 nothing from the shares that they hold, as long as all follow the protocol. What is opened is what
 the two-party mode opens: the parent that is added, or that none is. The scores are those of
-`isthmus.joint.shares.secret_functions`, polynomials of secret counts.
+`intervals.py`, polynomials of secret counts.
 
 The network must be that of K2 on the joined table. Needs mpyc and gmpy2. The first party prints one
 line of JSON; see benchmarks/results/vertical-three.md for figures and for what is missing.
@@ -24,18 +24,11 @@ import time
 from typing import Any
 
 import numpy as np
+from intervals import CONSTANT, POWERS, SCALE, SLOPE, count_coefficients, count_intervals
 from mpyc.runtime import mpc
 from plain import greedy, random_network
 
-from isthmus.joint.shares.secret_functions import (
-    CONSTANT,
-    POWERS,
-    SCALE,
-    SLOPE,
-    LogGamma,
-    count_coefficients,
-    count_intervals,
-)
+from isthmus.joint.shares.secret_functions import LogGamma
 
 PARENTS = 2
 PER_PLACE = 2.0**-20
