@@ -1,8 +1,8 @@
 """What a computation of two parties will cost: estimated by a rehearsal, before anyone connects.
 
 The rehearsal runs the same code as the party's engine, with products that are zeros: it adds up
-their work. Which parents are added is not known beforehand; the rehearsal
-adds as many as the study allows, from the middle of the order.
+their work. Which parents are added is not known beforehand; the rehearsal adds as many as the study
+allows, from the middle of the order.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def broken() -> AbortedError:
     )
 
 
-def stopped(error: Exception) -> AbortedError:
+def _stopped(error: Exception) -> AbortedError:
     """Return the error for a link that broke."""
     why = (str(error).splitlines() or [type(error).__name__])[0][:120]
     return AbortedError(
@@ -128,14 +128,14 @@ class EngineLink:
         try:
             self._write(memoryview(LENGTH.pack(len(data)) + data))
         except OSError as error:
-            raise stopped(error) from error
+            raise _stopped(error) from error
 
     def receive(self) -> bytes:
         """Return the next message, or raise `AbortedError` if none comes in time."""
         try:
             return self._next()
         except OSError as error:
-            raise stopped(error) from error
+            raise _stopped(error) from error
 
     def close(self) -> None:
         """Close the connection. What was sent still arrives."""

@@ -111,7 +111,7 @@ class SecretProducts:
             for k, share in self._shares(batch, rows, np.uint8):
                 groups[k].append(_grouped(share))
             counted = [np.concatenate(parts) for parts in groups]
-            totals += [part.sum(axis=0, dtype=np.uint64) for part in _lifted(self, counted, 8)]
+            totals += [part.sum(axis=0, dtype=np.uint64) for part in _lifted(self, counted)]
         return totals
 
     def sums(self, wanted: ColumnProducts, rows: int) -> Words:
@@ -144,7 +144,8 @@ class SecretProducts:
             Shape (m, c, 2): over all k bits, the sum of a bit times its numbers.
         """
         m, k, c = shape
-        blocks = [_Block(own[at], (k, c), wide=True) for at in _slices(m, k * c * KEY)]
+        parts = _parts(m, MESSAGE // (k * c * KEY))
+        blocks = [_Block(own[at], (k, c), wide=True) for at in parts]
         found = [total(share, 1) for share in self._one_way(0, blocks)]
         return np.concatenate(found)
 
@@ -164,8 +165,7 @@ class SecretProducts:
         ndarray
             The sum of one's own bits times the other's numbers, and of its bits times these.
         """
-        size = max(numbers[:1].nbytes, KEY)
-        parts = list(_slices(len(bits), size))
+        parts = list(_parts(len(bits), MESSAGE // max(numbers[:1].nbytes, KEY)))
         shares = np.empty_like(numbers)
         asked = [self._chooser.ask(bits[at]) for at in parts[:AHEAD]]
         heard = [self._sender.hear(at.stop - at.start) for at in parts[:AHEAD]]
@@ -228,10 +228,10 @@ def carries(products: SecretProducts, shares: NDArray[Any], bits: int) -> Words:
     return own.reshape(shares.shape)
 
 
-def _lifted(products: SecretProducts, shares: list[NDArray[Any]], bits: int) -> list[Words]:
-    """Return shares of the same secrets with 64 bits, from shares of fewer bits."""
+def _lifted(products: SecretProducts, shares: list[Bytes]) -> list[Words]:
+    """Return shares of the same secrets with 64 bits, from shares of a byte."""
     flat = np.concatenate([part.ravel() for part in shares])
-    lifted = flat - (carries(products, flat, bits) << np.uint64(bits))
+    lifted = flat - (carries(products, flat, 8) << np.uint64(8))
     parts = np.split(lifted, np.cumsum([part.size for part in shares])[:-1])
     return [part.reshape(own.shape) for part, own in zip(parts, shares, strict=True)]
 
@@ -239,8 +239,14 @@ def _lifted(products: SecretProducts, shares: list[NDArray[Any]], bits: int) -> 
 def messages(products: ColumnProducts, rows: int, size: int) -> Iterator[slice]:
     """Yield the rows of each message, if numbers have this size in bytes."""
     first, second = products.widths
-    height = max(1, MESSAGE // (first * max(second * size, KEY)))
+    height = MESSAGE // (first * max(second * size, KEY))
     height -= height % GROUP if height > GROUP else 0
+    return _parts(rows, height)
+
+
+def _parts(rows: int, height: int) -> Iterator[slice]:
+    """Yield so many rows at a time, and one at the least."""
+    height = max(1, height)
     for start in range(0, rows, height):
         yield slice(start, min(start + height, rows))
 
@@ -266,13 +272,6 @@ def _grouped(share: Bytes) -> Bytes:
     sums = share[:whole].reshape(-1, GROUP, *share.shape[1:]).sum(axis=1, dtype=np.uint8)
     rest = share[whole:].sum(axis=0, dtype=np.uint8)[None]
     return np.concatenate([sums, rest]) if whole < len(share) else sums
-
-
-def _slices(rows: int, size: int) -> Iterator[slice]:
-    """Yield the rows of each message, if each has this number of bytes."""
-    height = max(1, MESSAGE // size)
-    for start in range(0, rows, height):
-        yield slice(start, min(start + height, rows))
 
 
 @final
