@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -33,8 +32,6 @@ def killing(done: Callable[..., Any], what: Callable[..., str]) -> Callable[...,
     def and_die(self: Any, *given: Any, **more: Any) -> None:
         done(self, *given, **more)
         if what(*given) == os.environ["KILL_AFTER"]:
-            if isinstance(self, PinnedChannel):
-                time.sleep(0.5)  # what was sent leaves in another thread
             os.kill(os.getpid(), signal.SIGKILL)
 
     return and_die

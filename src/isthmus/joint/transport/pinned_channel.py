@@ -11,11 +11,13 @@ import json
 import queue
 import re
 import select
+import socket
 import ssl
 import struct
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import AbortedError
@@ -37,9 +39,6 @@ LONGEST = 2**21
 
 WRITE = 5.0
 """Seconds for writing one message."""
-
-POLL = 0.05
-"""Seconds between two checks for messages to send."""
 
 WAITING = 64
 """Maximum number of messages that were received and not read yet."""
@@ -75,6 +74,8 @@ class PinnedChannel:
         self._heard = time.monotonic()
         self._trouble: AbortedError | None = None
         self._closing = threading.Event()
+        self._bell, self._ringing = socket.socketpair()
+        self._bell.settimeout(0.0)
         # One thread reads and writes: a TLS connection is not made for two.
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -94,9 +95,13 @@ class PinnedChannel:
         return cls(pinned_connection.dial(address, credentials, other, seconds), other)
 
     def send(self, message: Message) -> None:
-        """Send a message soon."""
-        self._outbox.put(_encoded(message))
+        """Send a message; when this returns, it has left this process."""
+        self._put(message)
         self.check()
+        with self._outbox.all_tasks_done:
+            while self._outbox.unfinished_tasks:
+                self._outbox.all_tasks_done.wait(0.2)
+                self.check()
 
     def take(self, kind: str, seconds: float) -> Any:
         """Return the value of the next message, which must have one key of this name."""
@@ -143,21 +148,32 @@ class PinnedChannel:
         if self._closing.is_set():
             return
         if reason is not None:
-            self._outbox.put(_encoded({"end": reason}))
+            self._put({"end": reason})
         self._closing.set()
+        self._ring()
         self._thread.join(2 * WRITE)
 
+    def _put(self, message: Message) -> None:
+        self._outbox.put(_encoded(message))
+        self._ring()
+
+    def _ring(self) -> None:
+        """Wake the thread; there is no need if it has not listened for long, or has ended."""
+        with suppress(OSError):
+            self._bell.send(b"!")
+
     def _work(self) -> None:
-        beat = 0.0
+        beat = -BEAT
         try:
             self._connection.settimeout(WRITE)
             while not (self._closing.is_set() and self._outbox.empty()):
-                if time.monotonic() - beat > BEAT:
+                if time.monotonic() - beat >= BEAT:
                     beat = time.monotonic()
-                    self._outbox.put(_encoded({"beat": 0}))
+                    self._connection.sendall(_encoded({"beat": 0}))
                 while not self._outbox.empty():
                     self._connection.sendall(self._outbox.get())
-                if not self._read():
+                    self._outbox.task_done()
+                if not self._read(beat + BEAT - time.monotonic()):
                     self._fail(self._gone(None))
                     return
         except (ValueError, RecursionError):
@@ -165,13 +181,17 @@ class PinnedChannel:
         except OSError as error:
             self._fail(self._gone(error))
         finally:
-            self._connection.close()
+            for each in (self._connection, self._bell, self._ringing):
+                each.close()
 
-    def _read(self) -> bool:
-        """Wait a moment for bytes, and read complete messages; ``False`` at the end."""
+    def _read(self, seconds: float) -> bool:
+        """Wait for bytes or the bell, and read complete messages; ``False`` at the end."""
         if not self._connection.pending():
-            readable, _, _ = select.select([self._connection], [], [], POLL)
-            if not readable:
+            waited = [self._connection, self._ringing]
+            readable, _, _ = select.select(waited, [], [], max(seconds, 0.0))
+            if self._ringing in readable:
+                self._ringing.recv(2**16)
+            if self._connection not in readable:
                 return True
         self._connection.settimeout(0)
         try:
