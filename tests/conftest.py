@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -220,6 +219,8 @@ def postgres() -> Iterator[str]:
     path = Path(shutil.which("postgres") or (found[-1] if found else ""))
     if not path.is_file():
         pytest.skip("PostgreSQL is not installed")
+    from isthmus.joint.transport.child_process import free_port
+
     # The server refuses to run as root, and must not outlive tests that are killed.
     become = [] if shutil.which("setpriv") is None else ["setpriv", "--pdeathsig=INT"]
     home = Path(tempfile.mkdtemp(prefix="isthmus-postgres-"))
@@ -268,13 +269,6 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
         else:
             return
     raise RuntimeError(f"PostgreSQL did not start: {log.read_text()}")
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -50,18 +49,6 @@ raise SystemExit(main())
 """
 """The command with an engine that stands in, and with lies: LIE is "key=expression in x", for
 messages; CLAIM has other claims, which are signed."""
-
-
-def two_ports() -> int:
-    """A port that is free, and the next one too."""
-    while True:
-        port = free_port()
-        try:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", port + 1))
-        except OSError:
-            continue
-        return port
 
 
 def table(people: Sequence[int], seed: int = 0) -> dict[str, list[Any]]:
@@ -134,7 +121,7 @@ class Companies:
         for name in COLUMNS:
             run(
                 *("party", "new", self.home(name), "--name", name, "--organisation", name.title()),
-                *("--address", f"127.0.0.1:{two_ports()}"),
+                *("--address", f"127.0.0.1:{free_port()}"),
             )
             variables = folder / f"{name}.toml"
             variables.write_text(self.world.variables(name))

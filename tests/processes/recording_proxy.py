@@ -7,7 +7,7 @@ import threading
 import time
 from typing import final
 
-from tests.processes.companies import Companies, two_ports
+from tests.processes.companies import Companies
 
 from isthmus.joint.shares.two_party import address_of
 from isthmus.joint.transport.child_process import free_port
@@ -73,5 +73,5 @@ def proxies_of(world: Companies) -> tuple[Recording, Recording]:
     """Return proxies of the bank's two ports, of its engine and of its greeting."""
     card = (world.home("bank") / "card.toml").read_text()
     port = address_of(card.split('address = "')[1].split('"')[0])[1]
-    own = two_ports()
+    own = free_port()
     return Recording(port, own), Recording(port + 1, own + 1)

@@ -9,7 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.processes.companies import ROOT, two_ports
+from tests.processes.companies import ROOT
+
+from isthmus.joint.transport.child_process import free_port
 
 PAGE = ROOT / "docs" / "tutorials" / "two-companies.md"
 NAMES = {"1": "bank", "2": "shop"}
@@ -58,7 +60,7 @@ def test_the_tutorial(folder: Path) -> None:
     for where, commands in blocks():
         if commands.startswith("NAME="):
             (name,) = terminals(where)
-            before[name] = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{two_ports()}", commands)
+            before[name] = re.sub(r"127\.0\.0\.1:\d+", f"127.0.0.1:{free_port()}", commands)
             continue
         if "venv" in commands:
             continue  # this environment is one

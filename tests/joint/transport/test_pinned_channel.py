@@ -150,6 +150,7 @@ def test_signs_of_life(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyP
 def test_garbage_ends_in_a_sentence(connect: Callable[..., Pair], data: bytes) -> None:
     bank, shop = connect()
     shop._outbox.put(data)
+    shop._ring()
     with pytest.raises(AbortedError, match="'shop' violated the protocol") as caught:
         bank.take("rows", 5.0)
     assert caught.value.reason == "broken message"

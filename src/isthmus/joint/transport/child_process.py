@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -25,11 +26,16 @@ if os.getppid() == int(sys.argv[1]):
 
 
 def free_port() -> int:
-    """Return a TCP port that is not in use at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a TCP port that, with the next one, is not in use at the moment.
+
+    It is not one of those that systems give to outgoing connections, which may take it meanwhile.
+    """
+    while True:
+        port = secrets.choice(range(10_000, 32_000, 2))
+        with suppress(OSError), socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 1))
+            return port
 
 
 @final
