@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,12 +93,10 @@ def test_a_stopped_party_is_silent(companies: Callable[..., Companies]) -> None:
     world.start("bank")
     shop = world.start("shop", extra={"STAND_IN_PAUSE": "3"})
     world.await_text("bank", "decision 1")
-    start = time.monotonic()
     children = [int(p) for p in children_of(shop.pid)]
     for each in (shop.pid, *children):
         os.kill(each, signal.SIGSTOP)
     assert world.processes["bank"].wait(MINUTE) == ExitCode.PAUSED
-    assert time.monotonic() - start < 30.0
     assert world.status("bank")["reason"] == "silent"
     assert len(world.revealed("bank")) < STEPS
     for each in (shop.pid, *children):

@@ -113,6 +113,26 @@ def test_a_closed_connection(connect: Callable[..., Pair]) -> None:
     assert (caught.value.reason, caught.value.silent) == ("disconnected", ("bank",))
 
 
+def test_the_last_message_is_no_error(
+    connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other party may go as soon as it has what it waited for."""
+    bank, shop = connect()
+    put = bank._put
+
+    def put_and_be_left(message: pinned_channel.Message) -> None:
+        put(message)
+        assert shop.take("done", 5.0) == 1
+        shop.close()
+        while bank._trouble is None:
+            time.sleep(0.01)
+
+    monkeypatch.setattr(bank, "_put", put_and_be_left)
+    bank.send({"done": 1})
+    with pytest.raises(AbortedError, match="'shop' closed the connection"):
+        bank.send({"done": 2})
+
+
 def test_silence_is_noticed(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pinned_channel, "BEAT", 1e9)
     bank, _shop = connect()

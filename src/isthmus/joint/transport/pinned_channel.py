@@ -95,12 +95,15 @@ class PinnedChannel:
         return cls(pinned_connection.dial(address, credentials, other, seconds), other)
 
     def send(self, message: Message) -> None:
-        """Send a message; when this returns, it has left this process."""
-        self._put(message)
+        """Send a message; when this returns, it has left this process.
+
+        What happens afterwards is no error: the other party may have waited for this message alone.
+        """
         self.check()
-        with self._outbox.all_tasks_done:
-            while self._outbox.unfinished_tasks:
-                self._outbox.all_tasks_done.wait(0.2)
+        self._put(message)
+        written = self._outbox.all_tasks_done
+        with written:
+            while not written.wait_for(lambda: not self._outbox.unfinished_tasks, 0.2):
                 self.check()
 
     def take(self, kind: str, seconds: float) -> Any:
@@ -167,15 +170,16 @@ class PinnedChannel:
         try:
             self._connection.settimeout(WRITE)
             while not (self._closing.is_set() and self._outbox.empty()):
+                # What has come is read first: writing to a party that is gone would lose it.
+                if not self._read(beat + BEAT - time.monotonic()):
+                    self._fail(self._gone(None))
+                    return
                 if time.monotonic() - beat >= BEAT:
                     beat = time.monotonic()
                     self._connection.sendall(_encoded({"beat": 0}))
                 while not self._outbox.empty():
                     self._connection.sendall(self._outbox.get())
                     self._outbox.task_done()
-                if not self._read(beat + BEAT - time.monotonic()):
-                    self._fail(self._gone(None))
-                    return
         except (ValueError, RecursionError):
             self._fail(self._broken("it sent bytes that are not a message, or too many messages"))
         except OSError as error:
