@@ -225,6 +225,9 @@ class Companies:
         return Folder(self.study).study().identity.hex()
 
     def close(self) -> None:
+        for name in COLUMNS:  # shown for a test that fails
+            engine = [path.read_text() for path in self.home(name).glob("study-*/engine.log")]
+            print(f"--- {name}", self.log(name), *engine, sep="\n")
         for process in self.processes.values():
             for how in (signal.SIGCONT, signal.SIGTERM):
                 try:

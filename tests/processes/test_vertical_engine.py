@@ -144,7 +144,7 @@ def test_moments_of_both_for_a_search_and_a_posterior(study: Callable[..., Compa
                     stderr=log,
                 )
             )
-    assert [p.wait(4 * MINUTE) for p in processes] == [0, 0], world.log("bank") + world.log("shop")
+    assert [p.wait(4 * MINUTE) for p in processes] == [0, 0]
     bank, shop = (json.loads((world.folder / f"{n}.json").read_text()) for n in ("bank", "shop"))
     assert bank == shop
     rows = CONTINUOUS.table(COMMON)

@@ -80,7 +80,7 @@ def test_a_party_that_is_killed_after_the_end_has_the_result(
     world = companies(draft=["--runs", "1"])
     world.start("bank", command=COMMAND, extra={"KILL_AFTER": "journal end", "STAND_IN": "1"})
     world.start("shop")
-    assert world.ends() == (-signal.SIGKILL, ExitCode.DONE), world.log("shop")
+    assert world.ends() == (-signal.SIGKILL, ExitCode.DONE)
     path = world.state("bank") / "result.json"
     assert json.loads(path.read_text())["parents"]["d"] == ["c"]
     assert path.stat().st_mode & 0o777 == 0o600
