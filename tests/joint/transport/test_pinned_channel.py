@@ -75,6 +75,66 @@ def test_messages_both_ways(connect: Callable[..., Pair]) -> None:
     assert bank.take("text", 5.0) == "e" * 10000
 
 
+def test_long_messages_both_ways_at_once(connect: Callable[..., Pair]) -> None:
+    """A party that can write no more reads, however little the network holds."""
+    ends = connect()
+    for end in ends:
+        for buffer in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            end._connection.setsockopt(socket.SOL_SOCKET, buffer, 2**16)
+    text = "e" * 2**20
+    with ThreadPoolExecutor() as pool:
+        for sending in [pool.submit(end.send, {"share": text}) for end in ends]:
+            sending.result()
+    assert all(end.take("share", 5.0) == text for end in ends)
+
+
+def test_who_only_writes_is_not_waited_for(
+    connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signs of life do not replace reading."""
+    bank, shop = connect()
+    monkeypatch.setattr(pinned_channel, "WRITE", 0.5)
+    beat, more = pinned_channel._encoded({"beat": 0}), True
+
+    def only_write(_: float) -> bool:
+        while more:
+            with suppress(ssl.SSLWantWriteError):
+                shop._connection.send(beat)
+            time.sleep(0.01)
+        return True
+
+    def send_much() -> None:
+        for _ in range(50):
+            bank.send({"share": "e" * 2**20})
+
+    monkeypatch.setattr(shop, "_read", only_write)
+    try:
+        with pytest.raises(AbortedError, match="it reads nothing") as caught:
+            send_much()
+        assert caught.value.reason == "disconnected"
+    finally:
+        more = False
+
+
+def test_an_answer_is_taken_whatever_follows(
+    connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other party answers and is gone before the sender, on a busy machine, goes on."""
+    bank, shop = connect()
+    put = bank._put
+
+    def put_and_wait(message: pinned_channel.Message) -> None:
+        put(message)
+        assert shop.take("done", 5.0) == 1
+        shop.send({"done": 2})
+        shop.close()
+        bank._thread.join(5.0)
+
+    monkeypatch.setattr(bank, "_put", put_and_wait)
+    bank.send({"done": 1})
+    assert bank.take("done", 5.0) == 2
+
+
 def test_the_end_has_a_name(connect: Callable[..., Pair]) -> None:
     bank, shop = connect()
     bank.close("too few people")
@@ -111,26 +171,6 @@ def test_a_closed_connection(connect: Callable[..., Pair]) -> None:
     with pytest.raises(AbortedError, match="'bank' closed the connection") as caught:
         shop.take("rows", 5.0)
     assert (caught.value.reason, caught.value.silent) == ("disconnected", ("bank",))
-
-
-def test_the_last_message_is_no_error(
-    connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other party may go as soon as it has what it waited for."""
-    bank, shop = connect()
-    put = bank._put
-
-    def put_and_be_left(message: pinned_channel.Message) -> None:
-        put(message)
-        assert shop.take("done", 5.0) == 1
-        shop.close()
-        while bank._trouble is None:
-            time.sleep(0.01)
-
-    monkeypatch.setattr(bank, "_put", put_and_be_left)
-    bank.send({"done": 1})
-    with pytest.raises(AbortedError, match="'shop' closed the connection"):
-        bank.send({"done": 2})
 
 
 def test_silence_is_noticed(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:

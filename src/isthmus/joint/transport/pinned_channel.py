@@ -38,7 +38,7 @@ LONGEST = 2**21
 """Length of the longest message, in bytes."""
 
 WRITE = 5.0
-"""Seconds for writing one message."""
+"""Seconds in which the other party must have read something, while a message is being written."""
 
 WAITING = 64
 """Maximum number of messages that were received and not read yet."""
@@ -168,7 +168,7 @@ class PinnedChannel:
     def _work(self) -> None:
         beat = -BEAT
         try:
-            self._connection.settimeout(WRITE)
+            self._connection.settimeout(0.0)
             while not (self._closing.is_set() and self._outbox.empty()):
                 # What has come is read first: writing to a party that is gone would lose it.
                 if not self._read(beat + BEAT - time.monotonic()):
@@ -176,9 +176,9 @@ class PinnedChannel:
                     return
                 if time.monotonic() - beat >= BEAT:
                     beat = time.monotonic()
-                    self._connection.sendall(_encoded({"beat": 0}))
+                    self._write(_encoded({"beat": 0}))
                 while not self._outbox.empty():
-                    self._connection.sendall(self._outbox.get())
+                    self._write(self._outbox.get())
                     self._outbox.task_done()
         except (ValueError, RecursionError):
             self._fail(self._broken("it sent bytes that are not a message, or too many messages"))
@@ -187,6 +187,21 @@ class PinnedChannel:
         finally:
             for each in (self._connection, self._bell, self._ringing):
                 each.close()
+
+    def _write(self, data: bytes) -> None:
+        """Write a message, and read meanwhile: both parties may be writing long ones."""
+        rest, end = memoryview(data), time.monotonic() + WRITE
+        while rest:
+            try:
+                rest = rest[self._connection.send(rest) :]
+                end = time.monotonic() + WRITE
+            except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                ends = [self._connection]
+                readable, _, _ = select.select(ends, ends, [], WRITE)
+                if time.monotonic() > end:
+                    raise TimeoutError("it reads nothing") from None
+                if readable and not self._read(0.0):
+                    raise ConnectionResetError("it closed the connection") from None
 
     def _read(self, seconds: float) -> bool:
         """Wait for bytes or the bell, and read complete messages; ``False`` at the end."""
@@ -197,16 +212,13 @@ class PinnedChannel:
                 self._ringing.recv(2**16)
             if self._connection not in readable:
                 return True
-        self._connection.settimeout(0)
         try:
             part = self._connection.recv(2**16)
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return True
-        finally:
-            self._connection.settimeout(WRITE)
+        self._heard = time.monotonic()
         self._buffer += part
         while (message := self._complete()) is not None:
-            self._heard = time.monotonic()
             if self._inbox.qsize() >= WAITING:
                 raise ValueError("there are too many messages")
             if "beat" not in message:
