@@ -60,6 +60,7 @@ def test_a_study_of_two_has_no_coordinator() -> None:
         ({"minimum_cohort": 1}, "minimum_cohort is 1; it must be at least 2"),
         ({"score": "AIC"}, "score is 'AIC'"),
         ({"score": "BDeu", "ess": 0.0}, "ess is 0.0"),
+        ({"score": "BDeu", "ess": 1.1e6}, r"ess is 1.1e\+06; it must be at most 1e\+06"),
         ({"largest_share": 0.0}, "largest_share is 0.0"),
         ({"parties": tuple(replace(h, people=1) for h in holdings())}, "people is 1; it must be"),
         (

@@ -20,6 +20,9 @@ FINGERPRINT = "sha256:"
 FEWEST_PEOPLE = 2
 MOST_GAUSSIAN_PARENTS = 3
 """Secret determinants are computed for a variable and up to this many parents."""
+MOST_ESS = 1e6
+"""Largest equivalent sample size: with 10^9, differences of the logarithms of gamma functions have
+too few digits."""
 
 
 ALIGNING = Event("aligning", opens_round=True, sends_statistic=True)
@@ -150,6 +153,8 @@ class TwoParties(Protocol):
             broken.append("both parties have the same certificate")
         if self.score not in SCORES:
             broken.append(f"protocol.score is {self.score!r}; it must be one of {SCORES}")
+        if self.ess > MOST_ESS:
+            broken.append(f"ess is {self.ess:g}; it must be at most {MOST_ESS:g}")
         positive = ("ess", "largest_share", "columns_per_row")
         given = {name: getattr(self, name) for name in positive}
         return broken + [f"{k} is {v}; it must be positive" for k, v in given.items() if not v > 0]

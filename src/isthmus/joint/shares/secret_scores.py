@@ -18,6 +18,7 @@ import numpy as np
 from isthmus.errors import ArgumentError
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.link import broken
+from isthmus.joint.shares.protocol import MOST_ESS
 from isthmus.joint.shares.secret_bits import negatives, times
 from isthmus.joint.shares.secret_functions import (
     CountFunction,
@@ -38,10 +39,6 @@ Family: TypeAlias = tuple[int, Members]
 """A variable and its parents."""
 
 Term: TypeAlias = tuple[Members, CountFunction]
-
-MOST_ESS = 1e6
-"""Largest equivalent sample size: with 10^9, differences of the logarithms of gamma functions have
-too few digits."""
 
 
 @final
