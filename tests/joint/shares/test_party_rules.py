@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
 from isthmus.cli.keys import PASSPHRASE
-from isthmus.errors import AbortedError, RefusedError
+from isthmus.errors import AbortedError, LedgerError, RefusedError
 from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.records.ledger_entries import signed_bytes
@@ -235,6 +235,16 @@ def test_refusals_are_written_and_tell_the_other_party_nothing(tmp_path: Path) -
     assert not is_allowed(made, range(40))
     (entry,) = ledger.entries()
     assert (entry["event"], entry["why"], entry["round"]) == ("refused", "policy", 1)
+
+
+def test_a_full_disk_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **_more: object) -> None:
+        raise LedgerError("ledger.jsonl cannot be written (No space left on device).")
+
+    made = controller(numbers(), tmp_path, columns(30))
+    monkeypatch.setattr(made._ledger, "append", full)
+    with pytest.raises(RefusedError, match=r"ends the run: .*\(No space left on device\)\.$"):
+        made.spend(RUN, "covariances")
 
 
 def hello_of(made: PartyController, claims: dict[str, Any]) -> dict[str, str]:

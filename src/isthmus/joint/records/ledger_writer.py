@@ -293,8 +293,8 @@ class LedgerWriter:
         study = self._study.identity.hex()
         try:
             self._ledger.append(event.name, study=study, round=number, **details, **self._running)
-        except LedgerError:
-            raise DeniedError(Denial.LEDGER) from None
+        except LedgerError as error:
+            raise DeniedError(Denial.LEDGER) from error
 
     def require_parties(self, parties: frozenset[int]) -> None:
         """Raise `DeniedError` for parties whose result could be subtracted from an earlier one.

@@ -445,7 +445,8 @@ class PartyController:
             raise self._ended(error, number) from None
 
     def _ended(self, error: DeniedError, number: int) -> RefusedError:
-        return self._refusal(error.reason, number, f"This party ends the run: {error}.")
+        why = str(error.__cause__ or error).rstrip(".")
+        return self._refusal(error.reason, number, f"This party ends the run: {why}.")
 
     def _refusal(self, why: Denial, number: int, text: str) -> RefusedError:
         """Write why this party refuses; the other party learns only that it does."""
