@@ -317,7 +317,7 @@ PROCESSES = "tests/processes"
 # About half of the other tests, without those that start Spark or PostgreSQL.
 FIRST_HALF = ("tests/joint", "tests/attacks", "tests/cli", "docs", "README.md", "CONTRIBUTING.md")
 # Sites and servers as processes are started, killed and stopped: on a busy machine one may be late.
-ONCE_MORE = ("--reruns", "1", "-r", "fEsR")
+AGAIN = ("--reruns", "2", "-r", "fEsR")
 
 
 def pytest(job: Job, python: Path, *more: str | Path, engines: str = "") -> None:
@@ -354,13 +354,13 @@ def processes(job: Job, room: Room) -> None:
     """Sites, coordinators and servers as processes."""
     others = f"--ignore-glob={ROOT / PROCESSES}/test_vertical_*.py"
     folders = (PROCESSES, "packages")
-    pytest(job, room.environment("full"), *folders, others, *ONCE_MORE, engines="1")
+    pytest(job, room.environment("full"), *folders, others, *AGAIN, engines="1")
 
 
 def party_processes(job: Job, room: Room) -> None:
     """Two parties and their engines as processes."""
     files = sorted((ROOT / PROCESSES).glob("test_vertical_*.py"))
-    pytest(job, room.environment("full"), *files, *ONCE_MORE, engines="1")
+    pytest(job, room.environment("full"), *files, *AGAIN, engines="1")
 
 
 def bare(job: Job, room: Room) -> None:
