@@ -123,6 +123,24 @@ def test_drafts_that_cannot_work(
     assert "cross moments needs variables that are all continuous" in capsys.readouterr().err
 
 
+def test_a_draft_with_fewer_people_than_a_run_needs(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code(drafted("--minimum-cohort", 101)) == ExitCode.STUDY
+    assert "'bank' may bring 100 people; it needs at least" in capsys.readouterr().err
+
+
+def test_a_draft_with_one_party(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    bank = drafted() / "bank"
+    draft = ("party", "draft", bank, bank / "study", "--title", "T", "--purpose", "p")
+    party = ("--party", bank / "card.toml", bank.parent / "bank.toml")
+    people = ("--identifier", "person", "--people", 100, 100)
+    assert run(*draft, *party, *people) == ExitCode.ARGUMENT
+    assert "--party was given 1 time. Give it twice" in capsys.readouterr().err
+
+
 def test_a_card_with_another_certificate(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

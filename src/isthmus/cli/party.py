@@ -16,7 +16,8 @@ from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.outputs import check_outputs
 from isthmus.cli.parsing import host_and_port
 from isthmus.cli.site import NAME, draft_policy
-from isthmus.errors import FormatError, MismatchError
+from isthmus.errors import ArgumentError, FormatError, MismatchError
+from isthmus.plurals import counted
 from isthmus.sources.tables.read_table import read_table
 
 RUNS = 3
@@ -213,6 +214,11 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.transport.certificates import fingerprint
     from isthmus.statistics import Schema
 
+    if len(options.party) != 2:
+        raise ArgumentError(
+            f"--party was given {counted(len(options.party), 'time')}. Give it twice: with the "
+            "card and the variables of each party."
+        )
     cards = [Card.read(path) for path, _ in options.party]
     held = [read_variables(path) for _, path in options.party]
     schema = Schema(tuple(v for each in held for v in each.schema.variables))

@@ -149,6 +149,11 @@ class TwoParties(Protocol):
                 )
             if not party.columns:
                 broken.append(f"{party.name!r} has no columns")
+            if party.people < self.minimum_cohort:
+                broken.append(
+                    f"{party.name!r} may bring {party.people} people; it needs at least as many as "
+                    f"the minimum_cohort, {self.minimum_cohort}"
+                )
         if len({p.certificate for p in self.parties}) != len(self.parties):
             broken.append("both parties have the same certificate")
         if self.score not in SCORES:
