@@ -162,10 +162,12 @@ def test_nobody_answers(drafted: Callable[..., Path], capsys: pytest.CaptureFixt
         run("study", "sign", folder / name, folder / "study")
     start = ("party", "run", folder / "bank", folder / "study", "--data", folder / "table.csv")
     assert run(*start, "--gather", "0.5") == ExitCode.PAUSED
-    capsys.readouterr()
+    assert "reachable at the ports 9300 and 9301" in capsys.readouterr().err
     assert run("party", "status", folder / "bank", folder / "study") == 0
     status = json.loads(capsys.readouterr().out)
     assert (status["state"], status["reason"]) == ("paused", "silent")
+    assert run(*start, "--gather", "0.5", "--listen", "192.0.2.1:9300") == ExitCode.FEDERATION
+    assert "cannot listen at 192.0.2.1:9301" in capsys.readouterr().err
     (folder / "study" / "shop.signature").unlink()
     assert run(*start, "--gather", "0.5") == ExitCode.STUDY
     assert "no valid signature of ['shop']" in capsys.readouterr().err

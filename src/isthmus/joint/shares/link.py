@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, final
 
-from isthmus.errors import AbortedError, ArgumentError
+from isthmus.errors import AbortedError, ArgumentError, FederationError
 from isthmus.joint.transport.pinned_connection import Credentials, dial, listen
 
 CONNECTING = 30.0
@@ -208,7 +208,7 @@ def connect(options: LinkOptions) -> EngineLink:
     meet = listen if options.rank == 0 else dial
     try:
         connection = meet(options.address, credentials, "the engine", CONNECTING)
-    except (AbortedError, OSError) as error:
+    except (FederationError, OSError) as error:
         host, port = options.address
         raise AbortedError(
             "The engine of the other party "

@@ -82,11 +82,19 @@ class Connection:
 
     def open(self, name: str) -> PinnedChannel:
         """Connect to the other party of this name."""
-        if self.rank == 0:
-            host, port = self.own
-            return PinnedChannel.listen((host, port + 1), self.credentials, name, self.gather)
-        host, port = self.other
-        return PinnedChannel.dial((host, port + 1), self.credentials, name, self.gather)
+        host, port = self.own if self.rank == 0 else self.other
+        meet = PinnedChannel.listen if self.rank == 0 else PinnedChannel.dial
+        try:
+            return meet((host, port + 1), self.credentials, name, self.gather)
+        except AbortedError as error:
+            if not error.silent:
+                raise
+            raise AbortedError(
+                f"{error} If it is ready, check the address and the firewall: the first party of "
+                f"the study must be reachable at the ports {port} and {port + 1}.",
+                silent=error.silent,
+                reason=error.reason,
+            ) from None
 
     def link(self, session: str) -> LinkOptions:
         """Return how the engines connect."""

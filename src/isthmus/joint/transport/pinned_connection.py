@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import AbortedError, FormatError
+from isthmus.errors import AbortedError, FederationError, FormatError
 from isthmus.joint.agreement.identity import require_private
 
 HANDSHAKE = 10.0
@@ -76,7 +76,15 @@ class Credentials:
 def listen(
     address: tuple[str, int], credentials: Credentials, other: str, seconds: float
 ) -> ssl.SSLSocket:
-    """Wait for the other party to connect; `AbortedError` if it does not come."""
+    """Wait for the other party to connect.
+
+    Raises
+    ------
+    AbortedError
+        The other party does not come.
+    FederationError
+        The address is not one of this computer, or its port is in use.
+    """
     context = credentials.context(ssl.PROTOCOL_TLS_SERVER)
     end = time.monotonic() + seconds
     came: queue.Queue[ssl.SSLSocket] = queue.Queue()
@@ -100,7 +108,7 @@ def listen(
         elif isinstance(failure, ssl.SSLError) and _is_certificate(failure):
             refused.append(failure)
 
-    with socket.create_server(address, backlog=2 * HANDSHAKES) as listener:
+    with _listening(address) as listener:
         listener.settimeout(POLL)
         while time.monotonic() < end and came.empty():
             try:
@@ -156,6 +164,17 @@ def dial(
         silent=(other,),
         reason="silent",
     )
+
+
+def _listening(address: tuple[str, int]) -> socket.socket:
+    try:
+        return socket.create_server(address, backlog=2 * HANDSHAKES)
+    except OSError as error:
+        raise FederationError(
+            f"This party cannot listen at {address[0]}:{address[1]} ({described(error)}). End the "
+            "program that uses the port, or listen at another address of this computer: --listen "
+            "0.0.0.0:PORT listens at all of them."
+        ) from error
 
 
 def _wrapped(raw: socket.socket, context: ssl.SSLContext, *, server: bool) -> ssl.SSLSocket:
