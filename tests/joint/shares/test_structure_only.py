@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests.joint.shares.tasks import halves
 from tests.joint.shares.test_secret_scores import network
 
 import isthmus as ist
+from isthmus.errors import AbortedError
 from isthmus.joint.shares import secret_moments
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.shares import Words
@@ -127,6 +129,21 @@ def test_opened_moments_are_those_of_the_joined_table(pair: Pair) -> None:
     )
     np.testing.assert_allclose(first.mean(), data.mean(0), rtol=1e-14)
     np.linalg.cholesky(first.scatter())
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, -1e101])
+def test_numbers_that_an_unchanged_program_does_not_publish(pair: Pair, number: float) -> None:
+    """They are the other party's doing, and not a matter of one's own data."""
+
+    def publish(engine: SecretSharingRuntime) -> Any:
+        try:
+            return engine.publish(np.array([1.0, number]), "means", 1, (2,)).tolist()
+        except AbortedError as error:
+            return error.reason
+
+    first, second = pair(publish)
+    assert first == "broken message"
+    np.testing.assert_equal(second, [1.0, number])
 
 
 def test_logarithms_of_determinants(pair: Pair) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from isthmus.joint.shares.link import Link
 
 BOTH = (0, 1)
+LARGEST_NUMBER = 1e100
+"""Largest number that a party may publish, so that products of three do not overflow."""
 
 
 class Opener(Protocol):
@@ -149,6 +151,8 @@ class SecretSharingRuntime:
         if len(found) != len(data) * (1 + (self.rank != owner)):
             raise broken()
         values = np.frombuffer(found[-len(data) :]).reshape(shape)
+        if owner != self.rank and not (np.abs(values) <= LARGEST_NUMBER).all():
+            raise broken()
         self.transcript.append(RevealedValue(what, (1 - owner,), values))
         return values
 
