@@ -155,6 +155,27 @@ def test_a_card_with_another_certificate(
     assert "certificate on the card of 'bank'" in capsys.readouterr().err
 
 
+def test_a_dry_run_says_what_a_run_would_refuse(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted("--tables", "--minimum-cell", 2)
+    bank = folder / "bank"
+    run("party", "policy", bank, folder / "study")
+    policy = (bank / "policy.toml").read_text()
+    (bank / "policy.toml").write_text(policy.replace("minimum_cell = 2", "minimum_cell = 5"))
+    (bank / "STOP").touch()
+    rows = "".join(f"{i},low\n" for i in range(1000, 1101))
+    (folder / "table.csv").write_text("person,income\n" + rows)
+    capsys.readouterr()
+    dry = ("party", "dry-run", bank, folder / "study", "--data", folder / "table.csv")
+    assert run(*dry) == 0
+    shown = capsys.readouterr().out
+    assert "It would refuse: bank comes with 101 people; the study allows 50 to 100." in shown
+    assert "tables with cells of 2 people; the policy needs at least 5" in shown
+    assert f"{bank / 'STOP'} exists" in shown
+    assert not (bank / "ledger.jsonl").exists()
+
+
 def test_nobody_answers(drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder = drafted()
     for name in CARDS:

@@ -18,6 +18,7 @@ from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.records.ledger_entries import signed_bytes
 from isthmus.joint.shares.openings import DONE, HeldShare, NextRun, RunJournal
 from isthmus.joint.shares.party_controller import ATTEMPTS, GREETING, PartyController
+from isthmus.joint.shares.party_rules import refusals
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.requests import (
     CrossMoments,
@@ -488,6 +489,12 @@ def test_a_party_whose_runs_are_used_up_helps_the_other_to_end_the_last(tmp_path
     with pytest.raises(RefusedError, match="1 rounds were opened in this study; 1 are allowed"):
         again.record_aligning(RUN)
     again.spend(RUN, "a value of the last run")
+    before = len(list(ledger.read()))
+    study, policy, key = companies.study, companies.policy(tmp_path), companies.keys["bank"]
+    for debt, expected in (("no", "1 rounds were opened"), ("yes", "over another table")):
+        given = PartyTable.read({**table, "debt": [debt, "yes"]}, study, "bank", key)
+        assert expected in refusals(study, policy, ledger, "bank", given)[0]
+    assert len(list(ledger.read())) == before
 
 
 def test_each_comparison_of_identifiers_counts(tmp_path: Path) -> None:

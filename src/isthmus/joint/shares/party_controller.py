@@ -31,6 +31,7 @@ from isthmus.joint.shares.greetings import (
     read_past,
 )
 from isthmus.joint.shares.openings import NextRun, PastRun, RunJournal, next_run
+from isthmus.joint.shares.party_rules import other_tables, people_violations, table_violations
 from isthmus.joint.shares.party_table import PartyTable, constant_columns, material_of, stricter
 from isthmus.joint.shares.protocol import (
     ALIGNED,
@@ -40,7 +41,7 @@ from isthmus.joint.shares.protocol import (
     SHARING,
     two_parties,
 )
-from isthmus.joint.shares.requests import IntersectionSize, OwnTables, TwoPartyRequest
+from isthmus.joint.shares.requests import IntersectionSize, TwoPartyRequest
 
 VERSION = 6
 """Version of the messages between two parties."""
@@ -100,14 +101,7 @@ class PartyController:
         """
         limits = self._rules.limits()
         broken = [b for b in self._rules.violations(self._request) if b not in limits]
-        if OwnTables.name in self._study.requests:
-            broken += OwnTables.of(self._study).violations(self._study)
-            least = self._policy.minimum_cell
-            if self._terms.minimum_cell < least:
-                broken.append(
-                    f"the study releases tables with cells of {self._terms.minimum_cell} people; "
-                    f"the policy needs at least {least}"
-                )
+        broken += table_violations(self._study, self._policy)
         if broken:
             raise RefusedError(f"This party does not take part: {'; '.join(broken)}.")
 
@@ -116,14 +110,11 @@ class PartyController:
 
         What is refused here costs nothing: no identifiers are compared.
         """
-        known = self._writer.here.fingerprints.get(ALIGNING.name, set())
-        if known - {table.fingerprint}:
-            raise self._refusal(
-                Denial.OTHER_DATA,
-                self._writer.here.tally.last_round,
-                "Earlier runs of this study were over another table. Two results of different "
-                "tables reveal more than one: use the same table, or draft a new study.",
-            )
+        broken = other_tables(self._writer, table)
+        if broken:
+            last = self._writer.here.tally.last_round
+            text = f"This party does not take part: {'; '.join(broken)}."
+            raise self._refusal(Denial.OTHER_DATA, last, text)
         if table.persons is not None and not self._terms.knows(self.name):
             raise self._refusal(
                 Denial.POLICY,
@@ -299,11 +290,7 @@ class PartyController:
         rows = len(table.identifiers)
         broken = self._rules.limits()
         for name, people in ((self.name, rows), (self.other, self.other_people)):
-            least, most = self._terms.minimum_cohort, self._terms.holding(name).people
-            if not least <= people <= most:
-                broken.append(
-                    f"{name} comes with {people} people; the study allows {least} to {most}"
-                )
+            broken += people_violations(self._terms, name, people)
         if broken:
             raise self._declined(run, broken)
         sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint)

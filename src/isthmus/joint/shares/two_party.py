@@ -25,12 +25,13 @@ from isthmus.joint.methods.secret_search import (
     StructureOnly,
 )
 from isthmus.joint.records.journal import FileJournal, FolderLock
-from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.records.ledger import FileLedger, MemoryLedger
 from isthmus.joint.records.private_files import replace_private, write_private
 from isthmus.joint.shares.alignment import SECONDS
 from isthmus.joint.shares.cost import estimated
 from isthmus.joint.shares.openings import RunJournal
 from isthmus.joint.shares.party_controller import PartyController
+from isthmus.joint.shares.party_rules import refusals
 from isthmus.joint.shares.party_table import PartyTable, material_of, stricter
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import (
@@ -237,7 +238,10 @@ class TwoParty(Source):
             if kind.name in self._study.requests
         ]
         lines = [f"{self.name} has {people} people, and the columns {columns}."]
-        lines += [f"It would refuse: {why}." for why in self._policy.violations(self._study)]
+        path = self._home / "ledger.jsonl"
+        ledger = FileLedger(path) if path.exists() else MemoryLedger()
+        broken = refusals(self._study, self._policy, ledger, self.name, self._table)
+        lines += [f"It would refuse: {why}." for why in broken]
         everyone = np.arange(people, dtype=np.intp)
         material = material_of(self._study, self.name, self._table, everyone)
         lines += [
