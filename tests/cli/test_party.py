@@ -63,7 +63,9 @@ def test_from_keys_to_signatures(
         assert run("party", "policy", folder / name, folder / "study") == 0
         capsys.readouterr()
         assert run("study", "sign", folder / name, folder / "study") == 0
-        assert "can choose what the bits that are opened tell it" in capsys.readouterr().out
+        signed = capsys.readouterr().out
+        assert "can choose what the bits that are opened tell it" in signed
+        assert "who is the party bank" in signed
     study.require(Folder(folder / "study").signatures(), ["author", "bank", "shop"])
     capsys.readouterr()
     assert run("party", "status", folder / "bank", folder / "study") == 0

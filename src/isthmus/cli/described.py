@@ -130,11 +130,12 @@ def parties_of(study: Any) -> list[str]:
     from isthmus.joint.agreement.identity import key_fingerprint
     from isthmus.joint.agreement.lookalikes import printable
 
-    names = {m.key: f", who is the site {m.name}" for m in study.members}
+    member = "party" if study.coordinator is None else "site"
+    names = {m.key: f", who is the {member} {m.name}" for m in study.members}
     parties = [("author", study.author, names.get(study.author, ""))]
     if study.coordinator is not None:
         parties.append(("coordinator", study.coordinator, ""))
-    parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
+    parties += [(member, m.key, f", {m.name} ({m.organisation})") for m in study.members]
     lines = [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
     return list(map(printable, lines))
 

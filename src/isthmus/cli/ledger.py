@@ -158,6 +158,6 @@ def _say_intact(entries: list[Mapping[str, Any]]) -> ExitCode:
     say(f"The ledger has {len(entries)} entries and is intact.")
     give(entries=len(entries), head=str(entries[-1]["hash"]) if entries else None)
     if entries:
-        say("The other sites keep the hash of its last entry at every round. It is now:")
+        say("The others keep the hash of its last entry at every round. It is now:")
         say(str(entries[-1]["hash"]))
     return ExitCode.DONE

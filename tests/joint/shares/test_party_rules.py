@@ -16,6 +16,7 @@ from isthmus.errors import AbortedError, LedgerError, RefusedError
 from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.records.ledger_entries import signed_bytes
+from isthmus.joint.records.ledger_text import summary
 from isthmus.joint.shares.openings import DONE, HeldShare, NextRun, RunJournal
 from isthmus.joint.shares.party_controller import ATTEMPTS, GREETING, PartyController
 from isthmus.joint.shares.party_rules import refusals
@@ -514,3 +515,15 @@ def test_the_engine_does_not_get_the_passphrase_of_keys(monkeypatch: pytest.Monk
     environment = engine_environment()
     assert "secret" not in environment.values()
     assert environment["HOME"] == "/home"
+
+
+def test_the_summary_of_a_ledger_names_the_columns_that_left(tmp_path: Path) -> None:
+    ledger = MemoryLedger()
+    table = {"person": ["x", "y"], "income": ["low", "high"], "debt": ["no", "yes"]}
+    made = controller(Companies(), tmp_path, table, ledger)
+    made.other_people = 2
+    made.record_aligning(RUN)
+    made.record_sharing(RUN, np.arange(2))
+    compared, shared = summary(ledger.read()).splitlines()
+    assert "comparison 1 of identifiers" in compared
+    assert shared.startswith("1 × 2 columns of 2 people as secret shares; 4 numbers")

@@ -43,7 +43,8 @@ def summary(entries: Iterable[Entry]) -> str:
         if "request" in e:
             asked[place] = e["what"]
         if "numbers" in e:
-            key = place[0], asked.get(place, "unknown request"), e.get("form", "plain")
+            what = e.get("what", asked.get(place, "unknown request"))
+            key = place[0], what, e.get("form", "plain")
             sent.setdefault(key, []).append(e["numbers"])
     return "\n".join(
         f"{len(sizes)} × {what}; {sum(sizes):,} numbers in total, protected by {form} "

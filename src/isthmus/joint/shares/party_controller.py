@@ -42,6 +42,7 @@ from isthmus.joint.shares.protocol import (
     two_parties,
 )
 from isthmus.joint.shares.requests import IntersectionSize, TwoPartyRequest
+from isthmus.plurals import counted
 
 VERSION = 6
 """Version of the messages between two parties."""
@@ -369,7 +370,7 @@ class PartyController:
             party=self._other_owner,
             columns=prints,
         )
-        what = f"{columns} columns of {len(positions)} people as secret shares"
+        what = f"{counted(columns, 'column')} of {len(positions)} people as secret shares"
         self._write(SHARING, run.number, sent=sent, what=what)
 
     @property

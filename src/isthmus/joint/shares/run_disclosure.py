@@ -13,6 +13,7 @@ from isthmus.joint.shares.party_controller import FORM_OF_COLUMNS, FORM_OF_IDENT
 from isthmus.joint.shares.private_tables import table_label
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import IntersectionSize, OwnTables, TwoPartyRequest
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Release
 
 
@@ -35,8 +36,8 @@ def releases(
             Release(party.name, f"{what}; {other.name} learned that", FORM_OF_IDENTIFIERS, size),
             Release(
                 party.name,
-                f"{len(party.columns)} columns, of which {other.name} learned nothing but the "
-                "results if it followed the protocol",
+                f"{counted(len(party.columns), 'column')}, of which {other.name} learned nothing "
+                "but the results if it followed the protocol",
                 FORM_OF_COLUMNS,
                 rows * len(party.columns),
             ),
