@@ -143,6 +143,13 @@ def test_the_end_has_a_name(connect: Callable[..., Pair]) -> None:
     assert caught.value.reason == "ended: too few people"
 
 
+def test_an_interrupted_run_can_be_resumed(connect: Callable[..., Pair]) -> None:
+    bank, shop = connect()
+    bank.close("interrupted")
+    with pytest.raises(AbortedError, match="Run the same command again at both parties"):
+        shop.take("rows", 5.0)
+
+
 @pytest.mark.parametrize("reason", ["\x1b[2Jdone", "done\nDONE: a network", "x" * 41, 7, None])
 def test_the_end_is_named_in_plain_words(connect: Callable[..., Pair], reason: object) -> None:
     """Nobody writes to the terminal or to the status file of the other party."""

@@ -262,7 +262,7 @@ class Study:
             raise StudyError(
                 f"The study {self.identity.hex()[:16]}… has no valid signature of {missing[:10]}. "
                 "A study is signed by its author and countersigned by the sites. After any change "
-                "to the file, all of them must sign again."
+                "to the file, the author drafts it again, and all of them sign."
             )
 
 

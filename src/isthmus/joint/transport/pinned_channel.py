@@ -282,6 +282,7 @@ def _is_flat(value: object) -> bool:
 def ended_by(other: str, reason: object) -> AbortedError:
     """Return the error of a run that the other party ended."""
     named = reason if isinstance(reason, str) and REASON.fullmatch(reason) else "unknown"
-    return AbortedError(
-        f"{other!r} ended the run: {named}. Its own message says more.", reason=f"ended: {named}"
-    )
+    then = "Its own message says more."
+    if named == "interrupted":
+        then = "Run the same command again at both parties to resume."
+    return AbortedError(f"{other!r} ended the run: {named}. {then}", reason=f"ended: {named}")
