@@ -161,6 +161,22 @@ def test_requests() -> None:
     assert "at most 3 parents" in StructureOnlyRequest.of(many).violations(many)[0]
 
 
+def test_too_many_sets_of_parents_are_refused_before_identifiers_are_compared() -> None:
+    names = tuple(f"v{i}" for i in range(40))
+
+    def violations(parents: int) -> list[str]:
+        terms = protocol(parties=holdings(names[:20], names[20:]), order=names, max_parents=parents)
+        study = Companies(
+            schema=Schema.discrete(dict.fromkeys(names, ("no", "yes"))),
+            protocol=terms,
+            requests=[StructureOnlyRequest.name],
+        ).study
+        return StructureOnlyRequest.of(study).violations(study)
+
+    assert violations(3) == []
+    assert "more than 200,000 sets of parents" in violations(4)[0]
+
+
 def test_a_federation_and_two_parties_do_not_mix() -> None:
     study = Companies().study
     with pytest.raises(StudyError, match="secure sums"):

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
+from isthmus.errors import ArgumentError
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares.protocol import BOTH, MOST_GAUSSIAN_PARENTS, NAME, two_parties
@@ -136,6 +137,8 @@ class StructureOnlyRequest(TwoPartyRequest):
         return _network(engine, columns, study, dag)
 
     def violations(self, study: Study) -> list[str]:
+        from isthmus.joint.methods.private_k2 import parent_sets
+
         broken = super().violations(study)
         parents = two_parties(study.protocol).max_parents
         if parents > MOST_GAUSSIAN_PARENTS and study.schema.of_kind(Kind.CONTINUOUS):
@@ -143,6 +146,10 @@ class StructureOnlyRequest(TwoPartyRequest):
                 f"max_parents is {parents}; with continuous variables, structure only allows at "
                 f"most {MOST_GAUSSIAN_PARENTS} parents"
             )
+        try:
+            parent_sets(range(len(self.names)), parents)
+        except ArgumentError as error:
+            broken.append(str(error).rstrip("."))
         return broken
 
     def __str__(self) -> str:
