@@ -427,6 +427,17 @@ def test_the_board_tells_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert found["progress"] == "round 4 of at most 40"
 
 
+def test_the_board_tells_a_step_once_and_then_that_it_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunDisplay(tmp_path / "status.json", []) as board:
+        board.say("comparing identifiers")
+        for seconds in (0.0, 5.0, 10.0, 15.0):
+            board.progress(Progress("K2", "comparing identifiers", nan, seconds))
+    lines = [line[9:] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["comparing identifiers"] * 2
+
+
 def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ class RunDisplay:
         self._answers = dict.fromkeys(sites, 0)
         self._text = ""
         self._next_line = 0.0
+        self._said = ""
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -94,6 +95,7 @@ class RunDisplay:
 
     def say(self, line: str) -> None:
         """Show a message that is not a state."""
+        self._said = line
         if self._live is None:
             self._show(line)
         else:
@@ -103,9 +105,11 @@ class RunDisplay:
         """Show the progress of a search. From then on, answers of single sites are not shown."""
         self._text = state.text
         due = state.seconds >= self._next_line
+        new = state.text != self._said
         if due:
             self._next_line = state.seconds + INTERVAL
-        self._show(state.text if due else None)
+            self._said = ""
+        self._show(state.text if due and new else None)
 
     def end(self, run: RunState, why: str, reason: str = "") -> None:
         """Show and save how the run ended: a sentence, and a short name for programs."""

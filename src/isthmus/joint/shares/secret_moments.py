@@ -89,7 +89,8 @@ def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> Moments:
     gram, (sums, units, means) = np.zeros((d, d)), np.zeros((3, d))
     places = [[i for i, c in enumerate(columns.columns) if c.owner == r] for r in (0, 1)]
     for rank, at in enumerate(places):
-        what = f"means, variances and covariances of the columns of party {rank}"
+        party = ("first", "second")[rank]
+        what = f"means, variances and covariances of the columns of the {party} party of the study"
         block = engine.publish(mine, what, rank, (len(at) + 3, len(at)))
         gram[np.ix_(at, at)], sums[at], units[at], means[at] = block[:-3], *block[-3:]
     gram[np.ix_(places[0], places[1])] = cross / 4.0**RESOLUTION
