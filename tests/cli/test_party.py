@@ -86,6 +86,7 @@ def test_from_keys_to_signatures(
         ("0007,", "0007\N{ZERO WIDTH SPACE},", ExitCode.DATA, "row 8"),
         ("person,", "customer,", ExitCode.SCHEMA, "lacks the identifier 'person'"),
         ("0007,low", "0007,medium", ExitCode.SCHEMA, "medium"),
+        ("person,income", "person,visits", ExitCode.SCHEMA, "the HOME of this party"),
     ],
 )
 def test_wrong_tables_end_in_a_sentence(

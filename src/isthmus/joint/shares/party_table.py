@@ -183,6 +183,11 @@ class PartyTable:
                 f"{str(error).split('. ')[0]}. Two parties cannot compute with missing values: "
                 "remove these rows, or draft the study with a level of their own for them."
             ) from None
+        except SchemaError as error:
+            raise SchemaError(
+                f"{error} The study states which columns {name!r} holds, and their levels: check "
+                "that this is the table and the HOME of this party, or draft the study again."
+            ) from None
         if len(columns) != len(identifiers):
             raise SchemaError(
                 f"There are {len(identifiers)} identifiers and {len(columns)} rows of variables."
