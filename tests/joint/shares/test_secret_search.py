@@ -101,7 +101,7 @@ def test_the_study_says_which_search(party: Callable[..., TwoParty]) -> None:
     [
         ({"search": ist.PrivateK2(order=ORDER[::-1])}, "order is .* in the study"),
         ({"search": ist.PrivateK2(max_parents=3)}, "max_parents is 2 in the study"),
-        ({"search": ist.Boss()}, r"Use search=PrivateK2\(.*which the study allows"),
+        ({"search": ist.Boss()}, r"Use learn\(data, search=PrivateK2\(.*which the study allows"),
         ({"search": ist.ADMM()}, "only a Federation whose study allows ADMM"),
         ({"score": ist.K2()}, "score=.* has no effect with PrivateK2"),
         ({"knowledge": ist.Knowledge(forbidden=[("income", "debt")])}, "without other knowledge"),

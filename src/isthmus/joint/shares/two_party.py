@@ -172,7 +172,11 @@ class TwoParty(Source):
 
     def _advice(self) -> str:
         searches = {PrivateK2Request.name: PrivateK2(), StructureOnlyRequest.name: StructureOnly()}
-        allowed = [f"search={s!r}" for name, s in searches.items() if name in self._study.requests]
+        allowed = [
+            f"learn(data, search={s!r})"
+            for name, s in searches.items()
+            if name in self._study.requests
+        ]
         if not allowed:
             return "Use a score that needs moments of continuous columns, such as GaussianBIC()."
         return f"Use {' or '.join(allowed)}, which the study allows."
