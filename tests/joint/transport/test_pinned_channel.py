@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import ssl
 import time
@@ -73,6 +75,20 @@ def test_messages_both_ways(connect: Callable[..., Pair]) -> None:
     shop.send({"text": "e" * 10000})
     assert [shop.take("rows", 5.0) for _ in range(50)] == list(range(50))
     assert bank.take("text", 5.0) == "e" * 10000
+
+
+def test_a_process_with_many_open_files(connect: Callable[..., Pair]) -> None:
+    with ExitStack() as stack:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < 4096:
+            pytest.skip("more than 4096 open files are not allowed here")
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
+        for _ in range(1024):
+            stack.callback(os.close, os.dup(0))
+        bank, shop = connect()
+        bank.send({"rows": 7})
+        assert shop.take("rows", 5.0) == 7
 
 
 def test_long_messages_both_ways_at_once(connect: Callable[..., Pair]) -> None:
@@ -181,7 +197,7 @@ def test_a_closed_connection(connect: Callable[..., Pair]) -> None:
 
 
 def test_silence_is_noticed(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinned_channel, "BEAT", 1e9)
+    monkeypatch.setattr(pinned_channel, "BEAT", 1e6)
     bank, _shop = connect()
     bank._silence = 0.3
     with pytest.raises(AbortedError, match="no sign of life") as caught:

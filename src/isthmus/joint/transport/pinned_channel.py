@@ -196,21 +196,20 @@ class PinnedChannel:
                 rest = rest[self._connection.send(rest) :]
                 end = time.monotonic() + WRITE
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                ends = [self._connection]
-                readable, _, _ = select.select(ends, ends, [], WRITE)
+                ready = _ready(WRITE, {self._connection: select.POLLIN | select.POLLOUT})
                 if time.monotonic() > end:
                     raise TimeoutError("it reads nothing") from None
-                if readable and not self._read(0.0):
+                if ready and not self._read(0.0):
                     raise ConnectionResetError("it closed the connection") from None
 
     def _read(self, seconds: float) -> bool:
         """Wait for bytes or the bell, and read complete messages; ``False`` at the end."""
         if not self._connection.pending():
-            waited = [self._connection, self._ringing]
-            readable, _, _ = select.select(waited, [], [], max(seconds, 0.0))
-            if self._ringing in readable:
+            ends = self._connection, self._ringing
+            ready = _ready(max(seconds, 0.0), dict.fromkeys(ends, select.POLLIN))
+            if self._ringing.fileno() in ready:
                 self._ringing.recv(2**16)
-            if self._connection not in readable:
+            if self._connection.fileno() not in ready:
                 return True
         try:
             part = self._connection.recv(2**16)
@@ -264,6 +263,14 @@ class PinnedChannel:
             "version.",
             reason="broken message",
         )
+
+
+def _ready(seconds: float, events: Mapping[socket.socket, int]) -> set[int]:
+    """Wait, and return which sockets are ready; `select` would allow no numbers above 1,023."""
+    poll = select.poll()
+    for each, event in events.items():
+        poll.register(each, event)
+    return {number for number, _ in poll.poll(1000 * seconds)}
 
 
 def _encoded(message: Message) -> bytes:
