@@ -224,10 +224,13 @@ class Companies:
     def identity(self) -> str:
         return Folder(self.study).study().identity.hex()
 
-    def close(self) -> None:
-        for name in COLUMNS:  # shown for a test that fails
+    def show(self) -> None:
+        """Print what both wrote, for a test that fails."""
+        for name in COLUMNS:
             engine = [path.read_text() for path in self.home(name).glob("study-*/engine.log")]
             print(f"--- {name}", self.log(name), *engine, sep="\n")
+
+    def close(self) -> None:
         for process in self.processes.values():
             for how in (signal.SIGCONT, signal.SIGTERM):
                 try:

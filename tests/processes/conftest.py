@@ -46,4 +46,5 @@ def companies(folder: Path) -> Iterator[Callable[..., Companies]]:
 
     yield make
     for each in made:
+        each.show()
         each.close()
