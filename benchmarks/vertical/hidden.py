@@ -23,7 +23,6 @@ import time
 from typing import Any
 
 import numpy as np
-from pairs import free_ports
 from plain import greedy, random_network
 
 from isthmus.joint.methods.private_k2 import private_k2
@@ -39,6 +38,7 @@ from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.link import connect_local
 from isthmus.joint.shares.secret_scores import CountScore
+from isthmus.joint.transport.child_process import free_port
 
 PARENTS = 2
 
@@ -121,7 +121,7 @@ def simulated(size: int, m: int) -> tuple[list[Any], Any, list[int]]:
 def main(size: int = 2_000, m: int = 6) -> None:
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
-    (port,) = free_ports(1)
+    port = free_port()
     parties = [context.Process(target=party, args=(r, port, size, m, results)) for r in (0, 1)]
     for each in parties:
         each.start()

@@ -18,17 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.joint.transport.child_process import free_port
+
 HERE = Path(__file__).parent
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def written(
@@ -105,7 +97,7 @@ def relay(routes: list[tuple[int, int]], delay: float, bandwidth: float = math.i
 
 def measured_round_trip(round_trip: float, count: int = 20) -> float:
     """Return the median seconds in which an echo comes back through the relay."""
-    (port,) = free_ports(1)
+    port = free_port()
     with socket.create_server(("127.0.0.1", 0)) as server:
         relay([(port, server.getsockname()[1])], round_trip / 2)
 
@@ -143,7 +135,7 @@ def run_jobs(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.json"
         path.write_text(json.dumps(jobs))
-        port, to_port = free_ports(2)
+        port, to_port = free_port(), free_port()
         seen = [port, port]
         if round_trip:
             relay([(to_port, port)], round_trip / 2, bandwidth)

@@ -31,8 +31,10 @@ HERE = Path(__file__).parent
 sys.path += [str(HERE), str(HERE.parent)]
 
 from clear import decoded, pooled  # noqa: E402
-from pairs import free_ports, run_jobs, written  # noqa: E402
+from pairs import run_jobs, written  # noqa: E402
 from plain import random_network  # noqa: E402
+
+from isthmus.joint.transport.child_process import free_port  # noqa: E402
 
 MINIMUM = 5
 PATIENCE = 3600
@@ -110,7 +112,7 @@ def finished(processes: list[subprocess.Popen[str]], patience: float) -> list[st
 def run(rows: int, variables: int, machine: str = "tinier") -> None:
     data = simulated(rows, variables)
     program = compiled(rows, variables)
-    ports = tuple(free_ports(2))
+    ports = free_port(), free_port()
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         processes = parties((program, program), machine, data, Path(folder), ports)
@@ -171,7 +173,7 @@ def attack(machine: str = "tinier") -> None:
     """The first party inverts its share of a score, as it likes; the second one is unchanged."""
     data = simulated(100, 3)
     expected, _ = pooled(data)
-    ports = tuple(free_ports(2))
+    ports = free_port(), free_port()
     programs = (compiled(100, 3, "deviate"), compiled(100, 3))
     with tempfile.TemporaryDirectory() as folder:
         processes = parties(programs, machine, data, Path(folder), ports)
