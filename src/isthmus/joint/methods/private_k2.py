@@ -8,6 +8,7 @@ in secret, and one comparison per variable opens the winner: the network alone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -132,20 +133,26 @@ def structure_only(
 
 def parent_sets(places: Sequence[int], max_parents: int) -> dict[int, list[Members]]:
     """Return all allowed sets of parents of each variable that has a choice, small ones first."""
+    require_few_sets(len(places), max_parents)
     sets: dict[int, list[Members]] = {}
-    total = 0
     for k, i in enumerate(places):
         if k == 0 or max_parents < 1:
             continue
         sizes = range(min(max_parents, k) + 1)
         sets[i] = [tuple(sorted(s)) for size in sizes for s in combinations(places[:k], size)]
-        total += len(sets[i])
+    return sets
+
+
+def require_few_sets(variables: int, max_parents: int) -> None:
+    """Raise `ArgumentError` if there are more allowed sets of parents than can be scored."""
+    total = 0
+    for k in range(1, variables if max_parents > 0 else 1):
+        total += sum(math.comb(k, size) for size in range(min(max_parents, k) + 1))
         if total > MOST:
             raise ArgumentError(
                 f"There are more than {MOST:,} sets of parents. Allow fewer parents, or use "
                 "private K2, which is greedy."
             )
-    return sets
 
 
 def best_sets(

@@ -137,7 +137,7 @@ class StructureOnlyRequest(TwoPartyRequest):
         return _network(engine, columns, study, dag)
 
     def violations(self, study: Study) -> list[str]:
-        from isthmus.joint.methods.private_k2 import parent_sets
+        from isthmus.joint.methods.private_k2 import require_few_sets
 
         broken = super().violations(study)
         parents = two_parties(study.protocol).max_parents
@@ -147,7 +147,7 @@ class StructureOnlyRequest(TwoPartyRequest):
                 f"most {MOST_GAUSSIAN_PARENTS} parents"
             )
         try:
-            parent_sets(range(len(self.names)), parents)
+            require_few_sets(len(self.names), parents)
         except ArgumentError as error:
             broken.append(str(error).rstrip("."))
         return broken
