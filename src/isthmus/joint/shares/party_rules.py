@@ -20,11 +20,12 @@ def refusals(
     study: Study, policy: Policy, ledger: Ledger, name: str, table: PartyTable
 ) -> list[str]:
     """Return why a party would refuse a run now; writes nothing and needs no signatures."""
-    broken = policy.violations(study) + table_violations(study, policy)
+    forbidden = policy.violations(study)
+    broken = forbidden + table_violations(study, policy)
     broken += people_violations(two_parties(study.protocol), name, len(table.identifiers))
     writer = LedgerWriter(study, policy, ledger)
     broken += other_tables(writer, table)
-    if policy.violations(study):
+    if forbidden:  # no rules are made for a study that the policy does not allow
         return broken
     rules = SiteRules(study, policy, writer, lambda: datetime.now(UTC), code_hash())
     try:

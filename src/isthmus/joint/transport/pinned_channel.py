@@ -161,7 +161,7 @@ class PinnedChannel:
         self._ring()
 
     def _ring(self) -> None:
-        """Wake the thread; there is no need if it has not listened for long, or has ended."""
+        """Wake the thread. If it has ended, or has not answered many rings, there is no need."""
         with suppress(OSError):
             self._bell.send(b"!")
 
