@@ -96,7 +96,7 @@ def test_a_search_that_nobody_named_stays_within_the_planned_tables(largest: int
     table, plan = TABLES["levels"](), ist.CountPlan.up_to(3)
     federation = sites(table, plan=plan)
     federation.largest_round = largest
-    by_test = ist.learn(federation, score=ist.GSquared())
+    by_test = ist.learn(federation, score=ist.ChiSquared())
     assert "search PC(max_conditioning=1)" in by_test.choice
     assert by_test.cpdag == ist.learn(table, search=ist.PC(max_conditioning=1)).cpdag
     by_score = ist.learn(federation)

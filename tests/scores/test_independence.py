@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.objectives import IndependenceTest
+from isthmus.scores.independence.chi_squared import pearson
 from isthmus.types import Floats
 
 
@@ -24,10 +26,12 @@ def of_numbers(table: dict[str, Floats]) -> IndependenceTest:
     return ist.FisherZ().bind(moments(table))
 
 
+def schema_of(levels: list[int]) -> ist.Schema:
+    return ist.Schema.discrete({f"v{i}": range(k) for i, k in enumerate(levels)})
+
+
 def of_codes(codes: np.ndarray, levels: list[int]) -> IndependenceTest:
-    names = [f"v{i}" for i in range(len(levels))]
-    schema = ist.Schema.discrete(dict(zip(names, (range(k) for k in levels), strict=True)))
-    return ist.GSquared().bind(ist.Counts.from_codes(schema, codes.T))
+    return ist.ChiSquared().bind(ist.Counts.from_codes(schema_of(levels), codes.T))
 
 
 def test_fisher_z_by_regression() -> None:
@@ -43,24 +47,55 @@ def test_fisher_z_by_regression() -> None:
     assert test.p_values(1, [2, 3], [0])[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_g_squared_by_strata() -> None:
-    rng = np.random.default_rng(2)
-    codes = rng.integers(0, [3, 2, 4], size=(60, 3))
+def sparse_codes() -> np.ndarray:
+    codes = np.random.default_rng(2).integers(0, [3, 2, 4], size=(60, 3))
     codes[codes[:, 2] == 1, 0] = np.minimum(codes[codes[:, 2] == 1, 0], 1)  # a level is missing
     codes[codes[:, 2] == 2, 1] = 0  # one variable does not vary: no information
+    codes[(codes[:, 2] == 3) & (np.arange(60) % 3 > 0), :2] = 0  # rare levels
+    return codes
+
+
+def test_chi_squared_by_strata() -> None:
+    codes = sparse_codes()
     test = of_codes(codes, [3, 2, 4])
-    g, freedom = 0.0, 0
+    rng = np.random.default_rng(3)
+    rows = []
     for stratum in range(4):
-        table = np.zeros((3, 2))
-        np.add.at(table, tuple(codes[codes[:, 2] == stratum, :2].T), 1)
-        table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+        x, y = codes[codes[:, 2] == stratum, :2].T
+        table = stats.contingency.crosstab(x, y).count
         if min(table.shape) > 1:
-            result = stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")
-            g, freedom = g + result.statistic, freedom + result.dof
-    assert freedom == 5
-    expected = stats.chi2.sf(g, freedom)
+            margins = table.sum(axis=1), table.sum(axis=0)
+            drawn = stats.random_table(*margins).rvs(100_000, random_state=rng)
+            expected = np.outer(*margins) / table.sum()
+            x2 = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
+            own = stats.chi2_contingency(table, correction=False).statistic
+            rows.append((own, x2.mean(), x2.var()))
+    own, mean, variance = np.array(rows).T
+    counts = ist.Counts.from_codes(schema_of([3, 2, 4]), codes.T)
+    found = pearson(counts.table(["v2", "v0", "v1"]))
+    assert found.statistic == pytest.approx(own, rel=1e-9)
+    assert found.mean == pytest.approx(mean, rel=0.01)
+    assert found.variance == pytest.approx(variance, rel=0.03)
+    weights = np.minimum(1.0, 2.0 * found.mean / found.variance)
+    assert weights.min() < 0.99
+    mean, variance = weights @ found.mean, weights**2 @ found.variance
+    expected = stats.gamma.sf(weights @ own, mean**2 / variance, scale=variance / mean)
     assert test.p_values(0, [2], [1])[0] == pytest.approx(expected, rel=1e-9)
     assert test.p_values(1, [2], [0])[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("margins", [([1, 1], [1, 1]), ([2, 1], [1, 2]), ([2, 1], [1, 1, 1])])
+def test_moments_of_the_smallest_tables_by_enumeration(margins: Any) -> None:
+    rows = np.repeat(np.arange(len(margins[0])), margins[0])
+    columns = np.repeat(np.arange(len(margins[1])), margins[1])
+    values = []
+    for order in itertools.permutations(columns.tolist()):
+        table = np.zeros((1, len(margins[0]), len(margins[1])), np.int64)
+        np.add.at(table[0], (rows, list(order)), 1)
+        values.append(pearson(table))
+    drawn = np.array([v.statistic[0] for v in values])
+    assert values[0].mean[0] == pytest.approx(drawn.mean())
+    assert values[0].variance[0] == pytest.approx(drawn.var(), abs=1e-12)
 
 
 def test_a_constant_is_independent_of_everything() -> None:
@@ -112,17 +147,26 @@ def test_p_values_are_uniform_under_independence(kind: str, n: int) -> None:
     assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.05, abs=0.025)
 
 
-def test_degrees_of_freedom_of_sparse_tables_are_calibrated() -> None:
-    """Few rows for many cells: the nominal 36 degrees of freedom would hardly ever reject."""
+def levels_of_tables(levels: int, rows: int) -> np.ndarray:
+    """Return p-values of two variables that are independent given a third, all with many levels."""
     p_values = []
-    for seed in range(200):
+    for seed in range(1000):
         rng = np.random.default_rng(seed)
-        stratum = rng.integers(0, 9, 150)
-        x = np.where(rng.random(150) < 0.5, stratum % 3, (stratum + 1) % 3)
-        y = np.where(rng.random(150) < 0.5, stratum % 3, (stratum + 2) % 3)
-        test = of_codes(np.column_stack([x, y, stratum]), [3, 3, 9])
+        stratum = rng.integers(0, levels, rows)
+        x, y = np.where(rng.random((2, rows)) < 0.7, stratum, rng.integers(0, levels, (2, rows)))
+        test = of_codes(np.column_stack([x, y, stratum]), [levels] * 3)
         p_values.append(test.p_values(0, [2], [1])[0])
-    assert 0.02 < np.mean(np.array(p_values) < 0.05) < 0.12
+    return np.array(p_values)
+
+
+@pytest.mark.parametrize("rows", [200, 2_000, 20_000])
+def test_tables_of_six_levels_hold_their_level(rows: int) -> None:
+    """The likelihood ratio rejected 32% of them at 5%, and none with 200 rows."""
+    p_values = levels_of_tables(6, rows)
+    for level in (0.05, 0.01):
+        rejected = int((p_values < level).sum())
+        assert stats.binom.sf(rejected - 1, 1000, level) > 0.005
+        assert stats.binom.cdf(rejected, 1000, level) > 0.005
 
 
 def test_options_are_checked() -> None:

@@ -21,10 +21,10 @@ from isthmus.scores import (
     AdditiveLeastSquares,
     BDeu,
     BGe,
+    ChiSquared,
     DegenerateGaussian,
     FisherZ,
     GaussianEBIC,
-    GSquared,
     IndependentNoise,
     LaggedLeastSquares,
     LeastSquares,
@@ -81,7 +81,7 @@ def choose_score(
     if INDEPENDENCE_TESTS in accepts:
         test: AnyScore = MixedLikelihoodRatio()
         if discrete in (0, len(schema)):
-            test = GSquared() if discrete else FisherZ()
+            test = ChiSquared() if discrete else FisherZ()
         return test, columns
     candidates: list[tuple[AnyScore, str]] = []
     if discrete == len(schema):

@@ -10,8 +10,8 @@ from isthmus.scores.dirichlet import K2, BDeu
 from isthmus.scores.gaussian_criteria import GaussianBIC, GaussianEBIC
 from isthmus.scores.generalised_linear import Logistic, Poisson
 from isthmus.scores.gp import GP, ExactGP, GPIntegral
+from isthmus.scores.independence.chi_squared import ChiSquared
 from isthmus.scores.independence.fisher_z import FisherZ
-from isthmus.scores.independence.g_squared import GSquared
 from isthmus.scores.independence.independent_noise import IndependentNoise
 from isthmus.scores.independence.mixed_likelihood_ratio import MixedLikelihoodRatio
 from isthmus.scores.independence.nonlinear_likelihood_ratio import NonlinearLikelihoodRatio
@@ -27,12 +27,12 @@ __all__ = [
     "AdditiveLeastSquares",
     "BDeu",
     "BGe",
+    "ChiSquared",
     "Criterion",
     "DegenerateGaussian",
     "ExactGP",
     "FisherZ",
     "GPIntegral",
-    "GSquared",
     "GaussianBIC",
     "GaussianEBIC",
     "IndependentNoise",

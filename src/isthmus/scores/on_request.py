@@ -6,7 +6,7 @@ from typing import Any, final
 
 from isthmus.objectives import IndependenceTest
 from isthmus.scores.base import Score
-from isthmus.scores.independence.g_squared import LIKELIHOOD, GSquared, TableTest
+from isthmus.scores.independence.chi_squared import LIKELIHOOD, ChiSquared, TableTest
 from isthmus.scores.requested import RequestedScores
 from isthmus.statistics.requested import RequestedCounts
 
@@ -15,7 +15,7 @@ def on_request(
     score: Score[Any, Any], statistics: RequestedCounts
 ) -> RequestedScores | RequestedTests:
     """Bind a score or a test to counts that are computed on request."""
-    if isinstance(score, GSquared):
+    if isinstance(score, ChiSquared):
         return RequestedTests(score, statistics)
     return RequestedScores(score, statistics)
 
@@ -32,7 +32,7 @@ class RequestedTests:
         The counts.
     """
 
-    def __init__(self, test: GSquared, statistics: RequestedCounts) -> None:
+    def __init__(self, test: ChiSquared, statistics: RequestedCounts) -> None:
         self._statistics = statistics
         self._likelihood = RequestedScores(LIKELIHOOD, statistics)
         self._scores = RequestedScores(test.score, statistics)

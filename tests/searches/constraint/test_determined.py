@@ -81,7 +81,7 @@ def test_the_p_value_is_not_a_number_given_what_determines(kind: str) -> None:
     table: dict[str, Any] = {"a": a, "b": b, "c": -a}
     test: Any = ist.FisherZ() if kind == "numbers" else ist.MixedLikelihoodRatio()
     if kind == "levels":
-        table, test = text(a=levels()[0], b=levels()[1], c=levels()[0]), ist.GSquared()
+        table, test = text(a=levels()[0], b=levels()[1], c=levels()[0]), ist.ChiSquared()
         bound = test.bind(ist.Frame(table).counts(ist.CountPlan.everything()))
     else:
         bound = test.bind(ist.summarise(table))
