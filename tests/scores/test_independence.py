@@ -91,7 +91,7 @@ def test_moments_of_the_smallest_tables_by_enumeration(margins: Any) -> None:
     values = []
     for order in itertools.permutations(columns.tolist()):
         table = np.zeros((1, len(margins[0]), len(margins[1])), np.int64)
-        np.add.at(table[0], (rows, list(order)), 1)
+        np.add.at(table[0], (rows, np.array(order)), 1)
         values.append(pearson(table))
     drawn = np.array([v.statistic[0] for v in values])
     assert values[0].mean[0] == pytest.approx(drawn.mean())
