@@ -67,6 +67,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         outcome=outcome,
         kinds=kinds,
         missing=options.missing,
+        groups=options.groups,
     )
     low, high = estimate.interval()
     say(str(estimate))

@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         options.pseudo_count,
         kinds=kinds_of(options),
         missing=options.missing,
+        groups=options.groups,
     )
     if solution and file.content.equivalent:
         network = replace(network, cpdag=file.content.cpdag)

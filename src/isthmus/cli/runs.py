@@ -91,6 +91,7 @@ def arguments_of(options: argparse.Namespace, table: object = None) -> dict[str,
         "knowledge": knowledge_of(options),
         "kinds": None if isinstance(table, Source) else kinds_of(options),
         "missing": options.missing,
+        "groups": options.groups,
         "transform": options.transform,
         "seed": options.seed,
         "time_limit": options.time_limit,
@@ -147,12 +148,14 @@ def explain(
     from isthmus.sources import as_source
 
     arguments = arguments_of(options, file.table)
-    kinds, missing = arguments["kinds"], arguments["missing"]
+    kinds, missing, groups = (arguments[name] for name in ("kinds", "missing", "groups"))
     say(f"{options.file}")
     for line in file.description:
         say(f"  {line}")
     integers = None if options.score is None else options.score.kind
-    reading = as_source(file.table, kinds=kinds, integers=integers, missing=missing).reading()
+    reading = as_source(
+        file.table, kinds=kinds, integers=integers, missing=missing, groups=groups
+    ).reading()
     give(file=list(file.description), reading=[asdict(column) for column in reading])
     say(str(reading))
     problem = prepare(
@@ -161,6 +164,7 @@ def explain(
         knowledge=arguments["knowledge"],
         kinds=kinds,
         missing=missing,
+        groups=groups,
         transform=arguments["transform"],
         **given,
     )

@@ -87,6 +87,12 @@ def add_table_options(
         metavar="METHOD",
         help="what to do about missing values, which are refused by default: %(names)s",
     )
+    reading.add_argument(
+        "--groups",
+        metavar="COLUMN",
+        help="column that says to which site, clinic or batch a row belongs; the mean of each "
+        "group is removed",
+    )
 
 
 def add_knowledge_options(command: argparse.ArgumentParser) -> None:
@@ -153,7 +159,7 @@ def arranged(options: argparse.Namespace, file: TableFile) -> TableFile:
         return file
     if options.interventions is not None and options.lags is not None:
         raise ArgumentError("Give --interventions or --lags; there are no series of regimes.")
-    for name in ("missing", "transform"):
+    for name in ("missing", "transform", "groups"):
         if getattr(options, name) is not None:
             raise ArgumentError(f"--{name} is for tables without --interventions and --lags.")
     kinds, column = kinds_of(options), options.interventions

@@ -50,6 +50,7 @@ def bootstrap(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
     transform: Transform | None = None,
     seed: int = 0,
     jobs: int | None = -1,
@@ -80,6 +81,8 @@ def bootstrap(
     missing
         What to do about missing values: `DropRows`, `MissingAsLevel` or `AvailableCases`; by
         default they are refused.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`.
     transform
         A step that replaces numbers by normal scores or by levels, as for :func:`~isthmus.learn`.
         It is computed once, from the whole table.
@@ -132,6 +135,7 @@ def bootstrap(
         knowledge=knowledge,
         kinds=kinds,
         missing=missing,
+        groups=groups,
         transform=transform,
     )
     if search is None:
@@ -155,7 +159,7 @@ def bootstrap(
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
     ensemble = Ensemble.from_dags(
-        dags, disclosure=problem.source.disclosure(), rows=problem.statistics.n
+        dags, disclosure=problem.source.disclosure(), rows=problem.statistics.number_of_rows
     )
     notes += check_assumptions(problem, ensemble.averaged_graph())
     return replace(ensemble, notes=tuple(notes))

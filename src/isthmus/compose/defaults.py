@@ -65,10 +65,13 @@ def choose_score(
     accepts: Accepts | None = None,
     *,
     incomplete: bool = False,
+    within_groups: bool = False,
 ) -> tuple[AnyScore, str]:
     """Choose a score that fits the columns and the search; the second item says why.
 
     Discrete rows that are incomplete have a likelihood, and no marginal likelihood in closed form.
+    Within groups there are moments of indicators instead of counts: tables of each group would lose
+    their power if groups are many (``benchmarks/groups``).
     """
     accepts = (LOCAL_SCORES,) if accepts is None else accepts
     discrete = len(schema.of_kind(Kind.DISCRETE))
@@ -80,11 +83,11 @@ def choose_score(
         columns = _some_discrete(discrete, len(schema))
     if INDEPENDENCE_TESTS in accepts:
         test: AnyScore = MixedLikelihoodRatio()
-        if discrete in (0, len(schema)):
+        if discrete in (0, len(schema)) and not (discrete and within_groups):
             test = ChiSquared() if discrete else FisherZ()
         return test, columns
     candidates: list[tuple[AnyScore, str]] = []
-    if discrete == len(schema):
+    if discrete == len(schema) and not within_groups:
         many = max(schema.cardinalities, default=0) > _MANY_LEVELS
         counting: AnyScore = EBIC() if incomplete or many else BDeu(gamma=_GAMMA_DISCRETE)
         why = f"{columns}, and one has more than {_MANY_LEVELS} levels" if many else columns
@@ -171,10 +174,13 @@ def _continuous_search(objective: Objective) -> tuple[AnySearch, str]:
     raise MismatchError(f"No built-in search accepts {offered}. Name a search with search=.")
 
 
-def choose_marginal_likelihood(schema: Schema) -> tuple[AnyScore, str]:
+def choose_marginal_likelihood(
+    schema: Schema,
+    within_groups: bool = False,  # noqa: FBT001, FBT002 - as `prepare` passes it
+) -> tuple[AnyScore, str]:
     """Choose a score whose exponential is a marginal likelihood; the second item says why."""
     discrete = len(schema.of_kind(Kind.DISCRETE))
-    if discrete == len(schema):
+    if discrete == len(schema) and not within_groups:
         return BDeu(), "all columns are discrete"
     if discrete == 0:
         return BGe(), "all columns are continuous"

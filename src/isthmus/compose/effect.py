@@ -49,6 +49,7 @@ def effect(
     outcome: Level | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
 ) -> EffectEstimate:
     """Estimate the total effect of one variable on another in a given causal graph.
 
@@ -75,6 +76,9 @@ def effect(
         Levels of discrete variables, as for `Solution.effect`.
     kinds, missing
         As for :func:`~isthmus.learn`. ``kinds`` has precedence over a solution.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`: the effect is then
+        that within groups. For continuous variables.
 
     Returns
     -------
@@ -104,7 +108,9 @@ def effect(
         data, kinds = as_read(data, solution.reading, graph.nodes, kinds)
         scores = scored_nodes(solution.reading.network_maps(solution.dag.nodes))
     observed = _observed(graph, (cause, effect), hidden)
-    source = as_source(data, kinds=kinds, columns=observed, missing=check_missing(missing))
+    source = as_source(
+        data, kinds=kinds, columns=observed, missing=check_missing(missing), groups=groups
+    )
     schema = source.schema().without_features()
     absent = [v for v in observed if v not in schema.names]
     if absent:
@@ -115,6 +121,13 @@ def effect(
     part = schema.subset(observed)
     moments = None if part.of_kind(Kind.DISCRETE) else source.moments(observed)
     known = EffectData(part, source, moments)
+    if moments is None and source.within_groups:
+        raise MismatchError(
+            f"Effects within groups are estimated for continuous variables, and "
+            f"{listed(part.of_kind(Kind.DISCRETE))} are discrete.",
+            "Read columns of zeros and ones as numbers: kinds={'column': 'continuous'}. The effect "
+            "is then that of a linear model.",
+        )
     if moments is None and known.rows() is None:
         raise MismatchError(
             "Effects with discrete variables are computed from complete rows in memory. Bring the "

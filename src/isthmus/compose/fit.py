@@ -22,6 +22,7 @@ def fit(
     *,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
     pseudo_count: float = 1.0,
 ) -> Network:
     """Estimate the parameters of a network with a given graph.
@@ -37,13 +38,18 @@ def fit(
     missing
         How to handle missing values: `DropRows`, `MissingAsLevel`, `ExpectationMaximisation`, or
         `AvailableCases` unless all columns are discrete. By default they are refused.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`: coefficients are
+        then those within groups. For tables of continuous columns.
     pseudo_count
         Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
     """
     check_pseudo_count(pseudo_count)
     check_kinds(kinds)
     graph = check_dag(dag)
-    source = as_source(data, kinds=kinds, columns=graph.nodes, missing=check_missing(missing))
+    source = as_source(
+        data, kinds=kinds, columns=graph.nodes, missing=check_missing(missing), groups=groups
+    )
     network = fit_network(source, graph, pseudo_count)
     return replace(network, maps=source.reading().network_maps(graph.nodes))
 
@@ -56,16 +62,17 @@ def fit_as_read(
     *,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
 ) -> Network:
     """Estimate parameters, with columns of the kinds that they had when the graph was learned.
 
     Parameters
     ----------
-    data, dag, pseudo_count, kinds, missing
+    data, dag, pseudo_count, kinds, missing, groups
         As for :func:`fit`.
     reading
         How columns were read. A source and statistics know their kinds.
     """
     data, kinds = as_read(data, reading, dag.nodes, kinds)
-    network = fit(data, dag, kinds=kinds, missing=missing, pseudo_count=pseudo_count)
+    network = fit(data, dag, kinds=kinds, missing=missing, groups=groups, pseudo_count=pseudo_count)
     return replace(network, maps={**network.maps, **reading.network_maps(dag.nodes)})

@@ -52,6 +52,7 @@ def learn(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
     transform: Transform | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -68,6 +69,7 @@ def learn(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
     transform: Transform | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -83,6 +85,7 @@ def learn(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
     transform: Transform | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -113,6 +116,10 @@ def learn(
     missing
         How to handle missing values: `DropRows`, `MissingAsLevel`, `AvailableCases`, `StructuralEM`
         or `ExpectationMaximisation`. By default they are refused.
+    groups
+        Name of the column of a table that says to which group (site, clinic, batch, subject) each
+        row belongs. It is not a variable: the mean of each group is removed from all others, so
+        that groups of different levels cause no edges.
     transform
         A step that replaces numbers of a table before: `NormalScores`, or `QuantileBins`,
         `FixedBins` or `MDLBins`, which cut them into levels. ``solution.reading.maps`` keeps it.
@@ -153,7 +160,13 @@ def learn(
     check_progress(progress)
     begin = time.monotonic()
     joint = prepare_jointly(
-        data, search, knowledge=knowledge, score=score, kinds=kinds, missing=missing
+        data,
+        search,
+        knowledge=knowledge,
+        score=score,
+        kinds=kinds,
+        missing=missing,
+        groups=groups,
     )
     if joint is not None:
         check_transform(transform, data)
@@ -167,6 +180,7 @@ def learn(
         knowledge=knowledge,
         kinds=kinds,
         missing=missing,
+        groups=groups,
         structural_em=True,
         requests=True,
         time_limit=time_limit,
@@ -221,6 +235,7 @@ def learn(
         knowledge=knowledge,
         kinds=kinds,
         missing=missing,
+        groups=groups,
         transform=transform,
     )
     if isinstance(result, PAGResult):

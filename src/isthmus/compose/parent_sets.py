@@ -30,6 +30,7 @@ def parent_sets(
     jobs: int | None = -1,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
 ) -> ScoreTable:
     """List for each variable the parent sets that can be part of an optimal graph.
 
@@ -56,6 +57,8 @@ def parent_sets(
         How to read some columns.
     missing
         How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`.
 
     Examples
     --------
@@ -77,6 +80,7 @@ def parent_sets(
         knowledge=knowledge,
         kinds=kinds,
         missing=missing,
+        groups=groups,
     )
     local, known, nodes = (
         LOCAL_SCORES.require(problem.objective),

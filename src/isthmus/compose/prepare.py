@@ -119,12 +119,13 @@ def prepare(
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
     dag: DAG | None = None,
-    choose: Callable[[Schema], tuple[AnyScore, str]] | None = None,
+    choose: Callable[[Schema, bool], tuple[AnyScore, str]] | None = None,
     structural_em: bool = False,
     requests: bool = False,
     time_limit: float | None = None,
     transform: Transform | None = None,
     pag: bool = False,
+    groups: str | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.
 
@@ -148,7 +149,8 @@ def prepare(
     dag
         If given, only the statistics of its families are gathered.
     choose
-        Chooses the score if none is given, and says why; by default as for `learn`.
+        Chooses the score if none is given, and says why, from the variables and from whether the
+        statistics are within groups; by default as for `learn`.
     structural_em
         Whether the caller completes missing values for `StructuralEM`. The objective is then that
         of `AvailableCases`, to start with.
@@ -162,6 +164,8 @@ def prepare(
         A step that replaces the numbers of a table.
     pag
         Whether the caller can handle a search whose result is a PAG.
+    groups
+        The column of groups of a table.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -185,7 +189,15 @@ def prepare(
         )
     begin = time.monotonic()
     integers = None if score is None else score.kind
-    source, maps = _open(data, transform, kinds=kinds, integers=integers, dag=dag, missing=missing)
+    source, maps = _open(
+        data,
+        transform,
+        kinds=kinds,
+        integers=integers,
+        dag=dag,
+        missing=missing,
+        groups=groups,
+    )
     if search is not None:
         refuse_joint_search(search, source)
     if time_limit is not None:
@@ -201,9 +213,15 @@ def prepare(
     chosen, reason = (score, "as requested") if score is not None else (None, "")
     if chosen is None:
         chosen, reason = (
-            choose_score(schema, search, accepts, incomplete=source.leaves_missing)
+            choose_score(
+                schema,
+                search,
+                accepts,
+                incomplete=source.leaves_missing,
+                within_groups=source.within_groups,
+            )
             if choose is None
-            else choose(schema)
+            else choose(schema, source.within_groups)
         )
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
@@ -243,15 +261,19 @@ def _open(
     integers: Kind | None,
     dag: DAG | None,
     missing: Missing | None,
+    groups: str | None,
 ) -> tuple[Source, Mapping[str, ColumnMap]]:
     """Return the source of data, and what a transform did to their numbers."""
     step = check_transform(transform, data)
     if step is None:
         nodes = None if dag is None else dag.nodes
-        source = as_source(data, kinds=kinds, integers=integers, columns=nodes, missing=missing)
+        source = as_source(
+            data, kinds=kinds, integers=integers, columns=nodes, missing=missing, groups=groups
+        )
         return source, {}
-    data, kinds, maps = transformed(data, step, kinds=kinds, integers=integers)
-    source = as_source(data, kinds=kinds, integers=integers, missing=missing)
+    own = kinds if groups is None else {**(kinds or {}), groups: Kind.DISCRETE}
+    data, kinds, maps = transformed(data, step, kinds=own, integers=integers)
+    source = as_source(data, kinds=kinds, integers=integers, missing=missing, groups=groups)
     if not isinstance(step, FixedBins):
         source.record(f"quantiles of {len(maps)} columns", sum(len(m.at) for m in maps.values()))
     return source, maps

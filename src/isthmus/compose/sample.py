@@ -55,6 +55,7 @@ def sample(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
     transform: Transform | None = None,
     seed: int = 0,
     time_limit: float | None = None,
@@ -85,6 +86,8 @@ def sample(
         How to read some columns, as for :func:`~isthmus.learn`.
     missing
         How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`.
     transform
         A step that replaces numbers by normal scores or by levels, as for :func:`~isthmus.learn`.
         It is computed once, from the whole table.
@@ -127,6 +130,7 @@ def sample(
         knowledge=knowledge,
         kinds=kinds,
         missing=missing,
+        groups=groups,
         transform=transform,
         choose=choose_marginal_likelihood,
         time_limit=time_limit,
@@ -155,7 +159,7 @@ def sample(
             f"{name} was stopped by the time limit before its first draw. Allow more time, or name "
             "another sampler."
         )
-    ensemble = _ensemble(objective.nodes, result, problem.statistics.n)
+    ensemble = _ensemble(objective.nodes, result, problem.statistics.number_of_rows)
     posterior = Posterior(
         ensemble=ensemble,
         chains=result.chains,
@@ -189,6 +193,7 @@ def sample(
             knowledge=knowledge,
             kinds=kinds,
             missing=missing,
+            groups=groups,
             transform=transform,
         ),
     )

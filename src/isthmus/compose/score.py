@@ -21,6 +21,7 @@ def score(
     *,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
 ) -> float:
     """Compute the score of a graph on data.
 
@@ -39,6 +40,8 @@ def score(
         How to read some columns.
     missing
         How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`.
 
     Examples
     --------
@@ -54,6 +57,7 @@ def score(
         accepts=(LOCAL_SCORES,),
         kinds=kinds,
         missing=missing,
+        groups=groups,
         dag=check_dag(dag),
     )
     return LOCAL_SCORES.require(problem.objective).total(dag)
@@ -65,6 +69,7 @@ def summarise(
     plan: CountPlan | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
+    groups: str | None = None,
 ) -> Moments | Counts:
     """Compute the statistics that scores need, so that you can save them, add them or learn later.
 
@@ -79,6 +84,8 @@ def summarise(
     missing
         How to handle missing values: `DropRows`, `MissingAsLevel`, `ExpectationMaximisation`, or
         `AvailableCases` unless all columns are discrete. By default they are refused.
+    groups
+        Name of the column of groups of a table, as for :func:`~isthmus.learn`.
 
     Examples
     --------
@@ -95,6 +102,6 @@ def summarise(
             f"plan must be a Plan; {a_type(plan)} was given. "
             "Write plan=CountPlan.everything() or plan=CountPlan.sets([['a', 'b'], ['b', 'c']])."
         )
-    source = as_source(data, kinds=kinds, missing=check_missing(missing))
+    source = as_source(data, kinds=kinds, missing=check_missing(missing), groups=groups)
     refuse_left_to_scores(source, "or give the table itself to learn, score or parent_sets")
     return source.moments() if plan is None else source.counts(plan)

@@ -119,7 +119,7 @@ class LearnedStatistics:
     @property
     def rows(self) -> int:
         """Number of rows of the data."""
-        return self.statistics.n
+        return self.statistics.number_of_rows
 
     @cached_property
     def local(self) -> LocalScore | None:
@@ -148,7 +148,7 @@ class LearnedStatistics:
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
         zeros = np.zeros(len(deviation))
         gram = scatter * scale[:, None] * scale[None, :]
-        standardised = Moments(moments.schema, moments.n, zeros, zeros, gram)
+        standardised = replace(moments, shift=zeros, sums=zeros, gram=gram)
         with warnings.catch_warnings():
             # The user asked for standardised columns; the notes of the result still mention them.
             warnings.simplefilter("ignore", DataWarning)

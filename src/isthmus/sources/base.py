@@ -69,12 +69,18 @@ class Source(ABC):
         Whether the data are in this process.
     timed
         Whether reading counts for a time limit. Waiting for others, as in a federation, does not.
+    within_groups
+        Whether the rows belong to groups, whose means are removed from all statistics.
+    grouping
+        What to do for statistics within groups, for an error message.
     missing
         How missing values are handled; None if they are refused, or if there are none.
     """
 
     in_memory: ClassVar[bool] = False
     timed: ClassVar[bool] = False
+    within_groups: bool = False
+    grouping: ClassVar[str] = "Give the table itself with groups."
     missing: Missing | None = None
 
     @abstractmethod
@@ -170,6 +176,13 @@ class Source(ABC):
 
     def realisation_of_rows(self) -> NDArray[np.int64] | None:
         """Return the realisation of each row of time series; None if rows are independent."""
+        return None
+
+    def rows_within_groups(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Return rows about the means of their groups, for a bootstrap; None if there are none.
+
+        The second array has the probabilities with which they are drawn.
+        """
         return None
 
     def limit_estimation(self, until: float) -> None:

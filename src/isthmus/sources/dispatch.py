@@ -27,6 +27,7 @@ def as_source(
     columns: Collection[str] | None = None,
     missing: Missing | None = None,
     schema: Schema | None = None,
+    groups: str | None = None,
 ) -> Source:
     """Make a source of a table, of statistics, or of a source itself.
 
@@ -48,7 +49,16 @@ def as_source(
         are refused.
     schema
         The variables of a table in memory, if they are known.
+    groups
+        The column of a table that says to which group each row belongs. Statistics are then about
+        the mean of each group.
     """
+    if groups is not None and isinstance(data, (Source, Statistic)):
+        source = data if isinstance(data, Source) else Precomputed(data)
+        raise SchemaError(
+            f"groups={groups!r} names a column of a table, and {source!r} has none. "
+            f"{source.grouping}"
+        )
     if isinstance(data, (Source, Statistic)):
         if kinds is not None:
             raise SchemaError(
@@ -65,6 +75,10 @@ def as_source(
         return Frame(data, schema=schema, missing=missing)
     options: dict[str, Any] = {"kinds": kinds, "integers": integers, "keep": keep}
     options |= {"columns": columns, "missing": missing}
+    if groups is not None:
+        from isthmus.sources.tables.groups import within_groups
+
+        return within_groups(data, groups, **options)
     if isinstance(data, (np.ndarray, Mapping)):
         return Frame(data, **options)
     from isthmus.sources.tables.engines.find import is_lazy

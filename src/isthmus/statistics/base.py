@@ -52,6 +52,9 @@ class Gatherable(Protocol):
     def realisation_of_rows(self) -> Integers | None:
         """Return the realisation of each row of time series; None if rows are independent."""
 
+    def rows_within_groups(self) -> tuple[Floats, Floats] | None:
+        """Return rows about the means of their groups and how likely each is drawn, if known."""
+
 
 @final
 @dataclass(frozen=True)
@@ -105,6 +108,11 @@ class Summary(ABC):
     @abstractmethod
     def without_rows(self) -> Summary:
         """Return a summary without rows, which a solution may keep."""
+
+    @property
+    def number_of_rows(self) -> int:
+        """Number of rows of the data, also where fewer speak about relations of variables."""
+        return self.n
 
     @property
     def joint(self) -> CodedRows | None:
@@ -202,6 +210,9 @@ class DrawnRows:
         return tuple(self.values.T)
 
     def realisation_of_rows(self) -> None:
+        return None
+
+    def rows_within_groups(self) -> None:
         return None
 
     def moments(self, names: Sequence[str] | None = None) -> Any:

@@ -56,7 +56,7 @@ def _first_occurrences(codes: NDArray[Any], levels: int) -> NDArray[np.int64]:
 def same_blocks(
     schema: Schema,
     n: int,
-    mean: NDArray[np.float64],
+    mean: NDArray[np.float64] | None,
     scatter: NDArray[np.float64],
     constants: Collection[str],
 ) -> tuple[tuple[str, ...], ...]:
@@ -67,7 +67,8 @@ def same_blocks(
     schema
         The variables, without basis functions.
     n, mean, scatter
-        Number of rows, means and centred products of the columns.
+        Number of rows, means and centred products of the columns. The mean is None for products
+        within groups, which tell no frequencies.
     constants
         Names of variables to leave out.
     """
@@ -78,7 +79,11 @@ def same_blocks(
     several = [slice(*schema.blocks[i]) for i in varying if schema.variables[i].width > 1]
     positions = [i for i in varying if schema.variables[i].width > 1]
     pairs = _single_pairs(scatter, schema.blocks, single)
-    pairs += [(positions[i], positions[j]) for i, j in _several_pairs(n, mean, scatter, several)]
+    if mean is None:
+        found = _spanning_pairs(scatter, several)
+    else:
+        found = _several_pairs(n, mean, scatter, several)
+    pairs += [(positions[i], positions[j]) for i, j in found]
     return group_pairs(pairs, schema.names)
 
 
@@ -113,6 +118,26 @@ def _several_pairs(
         for j in members[k + 1 :]
         if _one_to_one_blocks(n, mean, scatter, blocks[i], blocks[j])
     ]
+
+
+def _spanning_pairs(scatter: NDArray[np.float64], blocks: list[slice]) -> list[tuple[int, int]]:
+    """Pairs of blocks of equal width of which each is a linear function of the other."""
+    return [
+        (i, j)
+        for i, a in enumerate(blocks)
+        for j, b in enumerate(blocks[i + 1 :], start=i + 1)
+        if a.stop - a.start == b.stop - b.start
+        and _determines(scatter, a, b)
+        and _determines(scatter, b, a)
+    ]
+
+
+def _determines(scatter: NDArray[np.float64], a: slice, b: slice) -> bool:
+    """Return whether the columns of one block are linear functions of those of another."""
+    cross = scatter[a, b]
+    explained = cross.T @ np.linalg.lstsq(scatter[a, a], cross, rcond=TOLERANCE)[0]
+    left = scatter[b, b].diagonal() - explained.diagonal()
+    return bool((left <= 1e3 * TOLERANCE * scatter[b, b].diagonal()).all())
 
 
 def _one_to_one_blocks(

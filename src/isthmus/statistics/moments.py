@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.statistics import archive
 from isthmus.statistics.accumulator import Accumulator
-from isthmus.statistics.base import Gatherable, Statistic
+from isthmus.statistics.base import Gatherable, Resampler, Statistic
 from isthmus.statistics.checks import LARGEST_SQUARES, OVERFLOW, refuse_empty
 from isthmus.statistics.duplicates import same_blocks
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
@@ -53,11 +53,16 @@ class Moments(Statistic):
     schema
         The variables.
     n
-        Number of rows.
+        Number of rows; fewer for moments within groups.
     shift, sums, gram
         As above.
     regime
         Label of the conditions under which the rows were seen; different ones cannot be added.
+    groups
+        Number of groups whose means were removed, for moments within groups; otherwise None. The
+        products of r rows within K groups vary as those of ``n = r - K + 1`` rows about one mean,
+        so ``n`` is that number: scores, tests and standard errors then have ``r - K`` degrees of
+        freedom. The mean is that of all rows.
 
     Examples
     --------
@@ -78,6 +83,7 @@ class Moments(Statistic):
     sums: Floats
     gram: Floats
     regime: str | None = None
+    groups: int | None = None
     described: ClassVar[str] = "moments"
 
     def __post_init__(self) -> None:
@@ -148,6 +154,10 @@ class Moments(Statistic):
         return moments
 
     @property
+    def number_of_rows(self) -> int:
+        return self.n if self.groups is None else self.n + self.groups - 1
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Printed names of the columns; `schema.columns` describes them."""
         return self.schema.column_names
@@ -214,6 +224,8 @@ class Moments(Statistic):
                 f"Moments of regime {self.regime!r} and {other.regime!r} cannot be added: "
                 "keep them apart, or give both the same regime if the conditions were the same."
             )
+        if self.groups is not None or other.groups is not None:
+            return self._with_groups_of(other)
         n = self.n + other.n
         share = other.n / n
         # About the common mean the terms are sums of squares: nothing cancels.
@@ -221,6 +233,23 @@ class Moments(Statistic):
         centre = self.shift + (self.sums / self.n + share * between)
         a, b = self.shifted(centre), other.shifted(centre)
         return replace(self, n=n, shift=centre, sums=a.sums + b.sums, gram=a.gram + b.gram)
+
+    def _with_groups_of(self, other: Moments) -> Moments:
+        """Return the moments within the groups of both; equal labels are different groups."""
+        if self.groups is None or other.groups is None:
+            raise SchemaError(
+                "Moments within groups and moments of all rows cannot be added. Compute both with "
+                "groups, or both without."
+            )
+        share = other.number_of_rows / (self.number_of_rows + other.number_of_rows)
+        return replace(
+            self,
+            n=self.n + other.n - 1,
+            shift=self.mean() + share * (other.mean() - self.mean()),
+            sums=np.zeros_like(self.sums),
+            gram=self.scatter() + other.scatter(),
+            groups=self.groups + other.groups,
+        )
 
     def select(self, names: Iterable[str]) -> Moments:
         """Return the moments of some variables with all their columns, in the requested order."""
@@ -298,13 +327,12 @@ class Moments(Statistic):
     @cached_property
     def _duplicates(self) -> tuple[tuple[str, ...], ...]:
         values = self.without_features()
-        return same_blocks(
-            values.schema, values.n, values.mean(), values.scatter(), values.constants()
-        )
+        mean = None if self.groups is not None else values.mean()
+        return same_blocks(values.schema, values.n, mean, values.scatter(), values.constants())
 
     def cells(self) -> Sequence[Integers]:
         names = self.schema.of_kind(Kind.DISCRETE)
-        if not names:
+        if not names or self.groups is not None:
             return ()
         return (_level_pairs(self.select(names)),)
 
@@ -335,6 +363,29 @@ class Moments(Statistic):
         covariance[constant, :] = covariance[:, constant] = 0.0
         return values.mean(), covariance
 
+    def resampler(self, source: Gatherable) -> Resampler:
+        if self.groups is None:
+            return super().resampler(source)
+        drawing = source.rows_within_groups()
+        if drawing is None:
+            raise MismatchError(
+                "The bootstrap draws rows about the means of their groups, and there are none "
+                "here. Give a table in memory, or call sample(data): the posterior over graphs "
+                "needs the statistics only."
+            )
+        note = (
+            f"Each replicate draws {self.n - 1:,} rows about the means of their groups, which is "
+            "what is left of the rows without the means."
+        )
+        return Resampler(partial(self._draw_within, *drawing), (note,))
+
+    def _draw_within(self, rows: Floats, shares: Floats, rng: np.random.Generator) -> Moments:
+        weights = rng.multinomial(self.n - 1, shares)
+        seen = weights > 0
+        gram = (rows[seen] * weights[seen, None]).T @ rows[seen]
+        symmetrise(gram)
+        return replace(self, gram=gram)
+
     def drawn(self, rows: Floats, chosen: Integers) -> Moments:
         weights = np.bincount(chosen, minlength=self.n)
         seen = weights > 0
@@ -347,6 +398,7 @@ class Moments(Statistic):
             "schema": self.schema.to_dict(),
             "n": self.n,
             "regime": self.regime,
+            "groups": self.groups,
         }
         arrays = {"shift": self.shift, "sums": self.sums, "gram": self.gram}
         archive.write(path, header, arrays, compress=False)
@@ -363,6 +415,7 @@ class Moments(Statistic):
         header, arrays = archive.read(path, FORMAT)
         with archive.damage_reported(path):
             archive.require_arrays(arrays, ("shift", "sums", "gram"))
+            groups = header.get("groups")
             moments = cls(
                 Schema.from_dict(header["schema"]),
                 archive.whole_number(header["n"], "n"),
@@ -370,6 +423,7 @@ class Moments(Statistic):
                 archive.real(arrays["sums"], "sums"),
                 archive.real(arrays["gram"], "gram"),
                 archive.optional_text(header["regime"], "regime"),
+                None if groups is None else archive.whole_number(groups, "groups"),
             )
             archive.require_gram(moments.gram, moments.sums, moments.n)
             return moments
@@ -378,7 +432,8 @@ class Moments(Statistic):
         if not isinstance(other, Moments):
             return NotImplemented
         return (
-            (self.schema, self.n, self.regime) == (other.schema, other.n, other.regime)
+            (self.schema, self.n, self.regime, self.groups)
+            == (other.schema, other.n, other.regime, other.groups)
             and np.array_equal(self.shift, other.shift)
             and np.array_equal(self.sums, other.sums)
             and np.array_equal(self.gram, other.gram)
@@ -390,6 +445,8 @@ class Moments(Statistic):
     def __repr__(self) -> str:
         regime = "" if self.regime is None else f", regime={self.regime!r}"
         sizes = f"variables={len(self.schema)}, columns={self.schema.width}"
+        if self.groups is not None:
+            sizes = f"groups={self.groups}, {sizes}"
         return f"Moments(n={self.n}, {sizes}{regime})"
 
 

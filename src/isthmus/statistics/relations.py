@@ -78,7 +78,8 @@ def covariance_without_rare(moments: Moments) -> Floats:
     nor the choice of the one without a column matters.
     """
     covariance = moments.covariance()
-    n, mean = moments.n, moments.mean()
+    n = moments.n
+    mean = moments.mean() if moments.groups is None else _shares_within(moments)
     fewest = _COMMON * np.sqrt(n)
     for variable, (start, stop) in zip(moments.schema.variables, moments.blocks, strict=True):
         if variable.kind is not Kind.DISCRETE or start == stop:
@@ -93,3 +94,22 @@ def covariance_without_rare(moments: Moments) -> Floats:
         added = (spread * noise) @ spread.T
         covariance[start:stop, start:stop] += added[1:, 1:]
     return covariance
+
+
+def _shares_within(moments: Moments) -> Floats:
+    """Return for each level the share of rows whose indicator varies as much within groups.
+
+    A level of a few groups only, or of all rows of some groups, is rare in what is left of the
+    rows: a share p has the variance p (1 - p). The level that varies most is the most common one.
+    """
+    shares = np.zeros(moments.schema.width)
+    for variable, (start, stop) in zip(moments.schema.variables, moments.blocks, strict=True):
+        if variable.kind is not Kind.DISCRETE or start == stop:
+            continue
+        block = moments.scatter()[start:stop, start:stop] / moments.n
+        variances = np.concatenate([[block.sum()], block.diagonal()])
+        own = 0.5 - np.sqrt(np.maximum(0.25 - variances, 0.0))
+        most = int(own.argmax())
+        own[most] = 1.0 - (own.sum() - own[most])
+        shares[start:stop] = own[1:]
+    return shares

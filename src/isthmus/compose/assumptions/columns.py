@@ -30,6 +30,14 @@ def constant_columns(statistics: Summary) -> tuple[str, ...]:
     constants = statistics.constants()
     if not constants:
         return ()
+    moments: Moments | None = statistics.as_moments()
+    if moments is not None and moments.groups is not None:
+        note = (
+            f"Constant within the groups: {listed(constants)}. Drop them, or learn without groups "
+            "if they are what you ask about: their effects cannot be told from those of the "
+            "groups, so they have no edges."
+        )
+        return (note,)
     return (f"Constant columns: {listed(constants)}. Drop them; they have no edges.",)
 
 

@@ -143,7 +143,7 @@ class Frame(Source):
     def _decided(self) -> list[tuple[TableColumn, ColumnReading]]:
         """Each column, and how it will be read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
-        columns = [self._converted(_column(n, self._data[n])) for n in names]
+        columns = [self._converted(column_of(n, self._data[n])) for n in names]
         rows = {len(c.values) for c in columns}
         if len(rows) > 1:
             sizes = {c.name: len(c.values) for c in columns[:20]}
@@ -364,7 +364,8 @@ class Frame(Source):
         return f"Frame({counted(len(self._data), 'column')})"
 
 
-def _column(name: str, data: Any) -> TableColumn:
+def column_of(name: str, data: Any) -> TableColumn:
+    """Return a column as it was given, not read yet."""
     import narwhals as nw
 
     if not isinstance(data, (np.ndarray, list, tuple, nw.Series)):

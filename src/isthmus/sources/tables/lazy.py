@@ -114,6 +114,8 @@ class Lazy(Source):
         Whether a database behind Ibis may send its rows to this process, which adds them up and
         does not keep them. This is faster than sums in SQL for more than about a hundred columns.
         Other engines ignore it.
+    aside
+        Names of columns that are not variables, such as the one of ``groups``.
     """
 
     timed: ClassVar[bool] = True
@@ -129,6 +131,7 @@ class Lazy(Source):
         missing: Missing | None = None,
         schema: Schema | None = None,
         stream_rows: bool = False,
+        aside: Collection[str] = (),
     ) -> None:
         import narwhals as nw
 
@@ -150,7 +153,9 @@ class Lazy(Source):
         self._stream_rows = stream_rows
         self._engine = engine_of(frame, names, stream_rows=stream_rows)
         self._frame: nw.LazyFrame[Any] = as_narwhals(self._engine.table)
-        self._columns = chosen(dict(zip(names, plain_names(names), strict=True)), columns)
+        self._plain = dict(zip(names, plain_names(names), strict=True))
+        variables = {n: c for n, c in self._plain.items() if n not in aside}
+        self._columns = chosen(variables, columns)
         stated = check_kinds(kinds, names)
         self._kinds = {name: stated[name] for name in stated if name in self._columns}
         self._integers = None if integers is None else as_kind(integers, "integers")
@@ -521,6 +526,25 @@ class Lazy(Source):
         for batch in self._engine.batches(columns, batch_rows(len(columns))):
             table = nw.from_native(batch, eager_only=True)
             yield {n: table.get_column(self._columns[n]) for n in names}
+
+    def wide(self, schema: Schema, group: str) -> tuple[nw.LazyFrame[Any], str]:
+        """Return a table with one column per column of a schema, and the name of that of groups."""
+        import narwhals as nw
+
+        columns = feature_columns(schema, self._columns)
+        name = "isthmus_groups"
+        while name in columns:
+            name += "_"
+        of_groups = nw.col(self._plain[group]).alias(name)
+        return self._frame.select(*(e.alias(n) for n, e in columns.items()), of_groups), name
+
+    def sum_up(self, wide: nw.LazyFrame[Any]) -> Moments:
+        """Return moments of a table of continuous columns that was made of this one."""
+        schema = Schema.continuous(wide.collect_schema().names())
+        table = Lazy(wide.to_native(), schema=schema, stream_rows=self._stream_rows)
+        moments = table.moments()
+        self._releases += table.disclosure().entries
+        return moments
 
     def with_features(self, expansion: Expansion) -> LazyFeatures:
         """Return the same table with basis functions, computed by the engine or this process."""

@@ -11,19 +11,20 @@ from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
-from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 
 def feature_columns(schema: Schema, columns: Mapping[str, str]) -> dict[str, nw.Expr]:
-    """Return an expression per value and basis function of the variables, by unused names.
+    """Return an expression per column of the variables; values keep their names, others get some.
 
     Parameters
     ----------
     schema
-        The variables, with their basis functions.
+        The variables. Continuous ones have a value and their basis functions, discrete ones an
+        indicator per level but the first.
     columns
         The column of each variable.
     """
@@ -33,13 +34,19 @@ def feature_columns(schema: Schema, columns: Mapping[str, str]) -> dict[str, nw.
     while any(name.startswith(prefix) for name in schema.names):
         prefix += "_"
     wanted: dict[str, nw.Expr] = {}
-    values = {name: nw.col(columns[name]).cast(nw.Float64) for name in schema.names}
+    numbers = schema.of_kind(Kind.CONTINUOUS)
+    values = {name: nw.col(columns[name]).cast(nw.Float64) for name in numbers}
     for i, v in enumerate(schema.variables):
-        assert v.features is not None
+        names = [f"{prefix}{i}_{k}" for k in range(v.width)]
         column = nw.col(columns[v.name])
-        functions = v.features.expressions(values[v.name], values)
-        names = [v.name, *(f"{prefix}{i}_{k}" for k in range(1, v.width))]
-        wanted |= dict(zip(names, [column, *functions], strict=True))
+        if v.kind is Kind.DISCRETE:
+            indicators = (nw.when(column == level).then(1).otherwise(0) for level in v.levels[1:])
+            own = [indicator.cast(nw.Float64) for indicator in indicators]
+        else:
+            names[0] = v.name
+            functions = () if v.features is None else v.features.expressions(values[v.name], values)
+            own = [column, *functions]
+        wanted |= dict(zip(names, own, strict=True))
     return wanted
 
 

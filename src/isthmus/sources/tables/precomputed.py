@@ -44,6 +44,11 @@ class Precomputed(Source):
         """The available statistics."""
         return self._statistics
 
+    @property
+    def within_groups(self) -> bool:  # type: ignore[override]
+        """Whether the statistics are moments within groups."""
+        return isinstance(self._statistics, Moments) and self._statistics.groups is not None
+
     def schema(self) -> Schema:
         return self._statistics.schema
 

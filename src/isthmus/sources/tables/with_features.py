@@ -68,6 +68,14 @@ class WithFeatures(Source):
     def realisation_of_rows(self) -> NDArray[np.int64] | None:
         return self._source.realisation_of_rows()
 
+    @property
+    def within_groups(self) -> bool:  # type: ignore[override]
+        """Whether the rows belong to groups."""
+        return self._source.within_groups
+
+    def rows_within_groups(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        return self._wide.rows_within_groups()
+
     def complete_columns(self) -> CompleteColumns | None:
         return self._source.complete_columns()
 
