@@ -24,7 +24,7 @@ def numbers(seed: int, groups: int, rows: int, spread: float) -> Table:
     return table | {"site": np.array([f"site {g}" for g in group])}
 
 
-def levels(seed: int, groups: int, rows: int, spread: float, mixed: bool = False) -> Table:
+def levels(seed: int, groups: int, rows: int, spread: float, some_numbers: bool = False) -> Table:
     """Three levels each; the logits differ between groups. Some columns as numbers, if mixed."""
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(groups), rows)
@@ -39,9 +39,23 @@ def levels(seed: int, groups: int, rows: int, spread: float, mixed: bool = False
     x, z, u = drawn(0), drawn(1), drawn(4)
     codes = {"x": x, "y": drawn(2, x), "z": z, "w": drawn(3, z), "u": u}
     table: Table = {n: np.array(["low", "middle", "high"])[c] for n, c in codes.items()}
-    if mixed:
+    if some_numbers:
         table |= {n: codes[n] + rng.normal(size=len(group)) for n in ("y", "u")}
     return table | {"site": group + 100}
+
+
+def mixed(seed: int, groups: int, rows: int, spread: float) -> Table:
+    return levels(seed, groups, rows, spread, some_numbers=True)
+
+
+def within(data: Any, **options: Any) -> ist.Moments:
+    moments = ist.summarise(data, groups="site", **options)
+    assert isinstance(moments, ist.Moments)
+    return moments
+
+
+def weights(network: Any) -> Any:
+    return network.weights()
 
 
 def pairs(solution: Any) -> set[frozenset[str]]:
@@ -60,11 +74,11 @@ def test_levels_of_groups_cause_no_edges(groups: int, rows: int, spread: float) 
 
 
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
-@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("make", [levels, mixed])
 @pytest.mark.parametrize(("groups", "rows"), [(2, 400), (60, 20), (150, 8)])
-def test_levels_of_discrete_columns(groups: int, rows: int, mixed: bool) -> None:
+def test_levels_of_discrete_columns(groups: int, rows: int, make: Any) -> None:
     for spread in (0.0, 1.0):
-        tables = [levels(s, groups, rows, spread, mixed) for s in range(5)]
+        tables = [make(s, groups, rows, spread) for s in range(5)]
         found = [pairs(ist.learn(t, groups="site", kinds={"site": "discrete"})) for t in tables]
         assert sum(len(own - TRUE) for own in found) <= 1
         assert sum(len(TRUE - own) for own in found) <= 1
@@ -76,11 +90,11 @@ def test_without_groups_there_are_false_edges() -> None:
     assert pairs(ist.learn(numbers(0, 6, 200, 1.0), groups="site")) == TRUE
 
 
-@pytest.mark.parametrize("make", [numbers, levels, lambda *a: levels(*a, mixed=True)])
+@pytest.mark.parametrize("make", [numbers, levels, mixed])
 def test_every_engine_gives_the_same_moments(lazy_constructor: Any, make: Any) -> None:
     table = make(1, 7, 30, 2.0)
-    expected = ist.summarise(table, groups="site")
-    got = ist.summarise(lazy_constructor(table), groups="site")
+    expected = within(table)
+    got = within(lazy_constructor(table))
     assert (got.schema, got.n, got.groups) == (expected.schema, expected.n, expected.groups)
     np.testing.assert_allclose(got.scatter(), expected.scatter(), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(got.mean(), expected.mean(), rtol=1e-9, atol=1e-12)
@@ -105,15 +119,15 @@ def test_units_levels_names_and_order_do_not_matter() -> None:
     again = ist.learn(other, groups="site")
     assert pairs(again) == pairs(solution)
     np.testing.assert_allclose(
-        ist.summarise(other, groups="site").correlation()[::-1, ::-1],
-        ist.summarise(table, groups="site").correlation(),
+        within(other).correlation()[::-1, ::-1],
+        within(table).correlation(),
         atol=1e-6,
     )
 
 
 def test_all_verbs_take_groups() -> None:
     table = numbers(4, 30, 20, 2.0)
-    moments = ist.summarise(table, groups="site")
+    moments = within(table)
     dag = ist.DAG(["x", "y", "z", "w", "u"], [("x", "y"), ("z", "w")])
     assert ist.score(table, dag, groups="site") == pytest.approx(ist.score(moments, dag))
     assert ist.parent_sets(table, groups="site").nodes == dag.nodes
@@ -124,12 +138,12 @@ def test_all_verbs_take_groups() -> None:
     adjacent = ensemble.adjacency_probabilities()
     assert adjacent[0, 1] > 0.99
     assert adjacent[0, 2] < 0.3
-    assert ist.fit(table, dag, groups="site").weights()[0, 1] == pytest.approx(0.8, abs=0.15)
+    assert weights(ist.fit(table, dag, groups="site"))[0, 1] == pytest.approx(0.8, abs=0.15)
     assert ist.effect(table, dag, "x", "y", groups="site").value == pytest.approx(0.8, abs=0.15)
     solution = ist.learn(table, groups="site")
     assert "groups='site'" in solution.provenance.code
-    assert solution.fit().weights() == pytest.approx(
-        ist.fit(table, solution.dag, groups="site").weights()
+    assert weights(solution.fit()) == pytest.approx(
+        weights(ist.fit(table, solution.dag, groups="site"))
     )
     for search in (ist.PC(), ist.BossFCI()):
         ist.learn(table, groups="site", search=search)
@@ -200,8 +214,8 @@ def test_missing_values_and_groups() -> None:
     table["site"] = site
     kept = np.array([s is not None for s in site]) & ~np.isnan(table["x"])
     complete = {n: v[kept] for n, v in table.items()} | {"site": site[kept].astype(str)}
-    expected = ist.summarise(complete, groups="site")
-    got = ist.summarise(table, groups="site", missing=ist.DropRows())
+    expected = within(complete)
+    got = within(table, missing=ist.DropRows())
     np.testing.assert_allclose(got.scatter(), expected.scatter(), rtol=1e-12)
     assert got.n == expected.n
 
