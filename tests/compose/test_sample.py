@@ -34,7 +34,7 @@ def test_defaults_for_numbers() -> None:
 
 
 def test_defaults_for_levels_and_mixed_tables() -> None:
-    assert "BDeu" in ist.sample(LEVELS, draws=5).choice
+    assert "K2(pseudo_count=0.5)" in ist.sample(LEVELS, draws=5).choice
     mixed = {**NUMBERS, "e": LEVELS["e"]}
     posterior = ist.sample(mixed, draws=5, kinds={"e": "discrete"})
     assert "DegenerateGaussian" in posterior.choice

@@ -57,8 +57,9 @@ def slow_score(
             terms += [math.lgamma(a_j) - math.lgamma(a_j + n_j)]
             terms += [math.lgamma(a_jk + n) - math.lgamma(a_jk) for n in counts]
         else:
-            terms += [math.lgamma(r) - math.lgamma(n_j + r)]
-            terms += [math.lgamma(n + 1) for n in counts]
+            a_j, a_jk = r * parameter, parameter
+            terms += [math.lgamma(a_j) - math.lgamma(a_j + n_j)]
+            terms += [math.lgamma(a_jk + n) - math.lgamma(a_jk) for n in counts]
     if form is Form.LIKELIHOOD:
         terms.append(-parameter * (r - 1) * q)
     return math.fsum(terms)
@@ -86,7 +87,8 @@ FORMS = [
     (Form.LIKELIHOOD, 0.0),
     (Form.BDEU, 1.0),
     (Form.BDEU, 17.5),
-    (Form.K2, 0.0),
+    (Form.K2, 1.0),
+    (Form.K2, 0.5),
 ]
 
 
@@ -195,12 +197,12 @@ def test_many_different_cardinalities() -> None:
     rng = np.random.default_rng(1)
     cards = list(range(2, 300))
     codes = np.stack([rng.permutation(np.arange(600) % c) for c in cards]).astype(np.uint16)
-    score = DiscreteScore(codes, None, np.array(cards), Form.K2, 0.0)
+    score = DiscreteScore(codes, None, np.array(cards), Form.K2, 1.0)
     for child in range(len(cards)):
         others = [v for v in range(len(cards)) if v != child]
         got = kernel_scores(score, child, [], others)
         if child % 60 == 0:
-            want = [slow_score(codes, None, cards, Form.K2, 0.0, child, [v]) for v in others[::50]]
+            want = [slow_score(codes, None, cards, Form.K2, 1.0, child, [v]) for v in others[::50]]
             np.testing.assert_allclose(got[1::50], want, rtol=1e-11)
     for child in range(0, len(cards), 10):  # and as many sample sizes of BDeu
         bdeu = DiscreteScore(codes, None, np.array(cards), Form.BDEU, 1.0)
@@ -210,14 +212,15 @@ def test_many_different_cardinalities() -> None:
 @pytest.mark.parametrize(
     ("codes", "weights", "cards", "form", "parameter", "word"),
     [
-        (np.full((2, 3), 2, np.uint8), None, [3, 2], Form.K2, 0.0, "Variable 1 has code 2"),
-        (np.zeros((2, 3), np.uint8), None, [3], Form.K2, 0.0, "2 cardinalities"),
-        (np.zeros((2, 3), np.uint8), None, [3, 0], Form.K2, 0.0, "2 cardinalities"),
-        (np.zeros((2, 3), np.uint8), np.ones(2, np.int64), [3, 2], Form.K2, 0.0, "one weight"),
-        (np.zeros((2, 3), np.uint8), np.array([1, 2, -1]), [3, 2], Form.K2, 0.0, "at least 0"),
+        (np.full((2, 3), 2, np.uint8), None, [3, 2], Form.K2, 1.0, "Variable 1 has code 2"),
+        (np.zeros((2, 3), np.uint8), None, [3], Form.K2, 1.0, "2 cardinalities"),
+        (np.zeros((2, 3), np.uint8), None, [3, 0], Form.K2, 1.0, "2 cardinalities"),
+        (np.zeros((2, 3), np.uint8), np.ones(2, np.int64), [3, 2], Form.K2, 1.0, "one weight"),
+        (np.zeros((2, 3), np.uint8), np.array([1, 2, -1]), [3, 2], Form.K2, 1.0, "at least 0"),
         (np.zeros((2, 3), np.uint8), None, [3, 2], Form.LIKELIHOOD, math.nan, "penalty"),
         (np.zeros((2, 3), np.uint8), None, [3, 2], Form.BDEU, 0.0, "sample size"),
         (np.zeros((2, 3), np.uint8), None, [3, 2], Form.BDEU, math.inf, "sample size"),
+        (np.zeros((2, 3), np.uint8), None, [3, 2], Form.K2, 0.0, "pseudo-count"),
     ],
 )
 def test_odd_input_is_refused(
@@ -231,7 +234,7 @@ def test_other_types_of_codes_are_refused() -> None:
     codes = np.zeros((2, 6), np.uint8)
     for bad in (codes.astype(np.int64), codes.astype(float), codes[:, ::2], codes.T, codes[0]):
         with pytest.raises(TypeError):
-            DiscreteScore(cast(Any, bad), None, np.array([2, 2]), Form.K2, 0.0)
+            DiscreteScore(cast(Any, bad), None, np.array([2, 2]), Form.K2, 1.0)
     codes.flags.writeable = False
     score = DiscreteScore(codes, None, np.array([2, 2]), Form.LIKELIHOOD, 1.0)
     assert kernel_scores(score, 0, [], [1]).tolist() == [-1.0, -2.0]

@@ -27,6 +27,7 @@ PAIRS: list[tuple[Score[Counts, LocalScore], SlowScore]] = [
     (BIC(), slow.bic),
     (AIC(), slow.aic),
     (K2(), slow.k2),
+    (K2(pseudo_count=0.5), lambda x, r, c, p: slow.dirichlet(x, r, c, p, 0.5)),
     (BDeu(1.0), lambda x, r, c, p: slow.bdeu(x, r, c, p, 1.0)),
     (BDeu(12.5), lambda x, r, c, p: slow.bdeu(x, r, c, p, 12.5)),
 ]

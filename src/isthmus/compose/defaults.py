@@ -18,6 +18,7 @@ from isthmus.objectives import (
 from isthmus.plurals import counted
 from isthmus.scores import (
     EBIC,
+    K2,
     AdditiveLeastSquares,
     BDeu,
     BGe,
@@ -57,6 +58,12 @@ false_edges.py`` for flags that are rarely true: with 0.5 they have false edges.
 _MANY_LEVELS = 50
 """A column with more levels may be an identifier, whose levels occur once. `BDeu` favours its edges
 to any other column by about ``log(n) / 2``; see ``tests/compose/test_ugly_tables.py``."""
+
+
+_JEFFREYS = 0.5
+"""Pseudo-count of `sample`. `BDeu` divides its sample size among all cells, so with many cells its
+prior expects rows with one level only: of the pairs that it excluded, 3 to 18% were adjacent. See
+``benchmarks/results/posterior-discrete.md``."""
 
 
 def choose_score(
@@ -181,7 +188,7 @@ def choose_marginal_likelihood(
     """Choose a score whose exponential is a marginal likelihood; the second item says why."""
     discrete = len(schema.of_kind(Kind.DISCRETE))
     if discrete == len(schema) and not within_groups:
-        return BDeu(), "all columns are discrete"
+        return K2(pseudo_count=_JEFFREYS), "all columns are discrete"
     if discrete == 0:
         return BGe(), "all columns are continuous"
     mixed = _some_discrete(discrete, len(schema))

@@ -72,8 +72,8 @@ def sample(
         As for :func:`~isthmus.learn`: a table, a table of an engine, statistics computed earlier,
         or a source such as a federation.
     score
-        The log marginal likelihood of a graph, as a sum over families. By default `BDeu` if all
-        columns are discrete, `BGe` if all are continuous.
+        The log marginal likelihood of a graph, as a sum over families. By default `K2` with the
+        pseudo-count 1/2 if all columns are discrete, `BGe` if all are continuous.
     sampler
         Sampling algorithm. By default chosen by the number of variables: exact if there are few.
     draws

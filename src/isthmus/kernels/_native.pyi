@@ -89,7 +89,7 @@ class DiscreteForm(enum.Enum):
     """BDeu; equivalent sample size."""
 
     K2 = 2
-    """K2; no parameter."""
+    """K2; pseudo-count of a cell."""
 
     SUPPORT = 3
     """Number of combinations seen; no parameter."""

@@ -129,8 +129,8 @@ def discrete_score(
         As for ``isthmus.kernels.counting.tally``.
     form, parameter
         ``LIKELIHOOD`` and the penalty per free parameter (half the logarithm of the number of
-        rows: BIC; 1: AIC); ``BDEU`` and the equivalent sample size; ``K2``; ``SUPPORT``, the number
-        of combinations of levels in the data.
+        rows: BIC; 1: AIC); ``BDEU`` and the equivalent sample size; ``K2`` and the pseudo-count of
+        a cell; ``SUPPORT``, the number of combinations of levels in the data.
     """
     given = None if weights is None else np.ascontiguousarray(weights, np.int64)
     cards = np.ascontiguousarray(cardinalities, np.int64)

@@ -64,7 +64,13 @@ CountValues::CountValues(DiscreteForm form, double parameter, std::int64_t total
 CountValues::~CountValues() = default;
 
 CountValue CountValues::cell(double r, double q) const {
-    return look_up(form_ == DiscreteForm::bdeu ? q * r : 1.0);
+    switch (form_) {
+        case DiscreteForm::bdeu: return look_up(q * r);
+        case DiscreteForm::k2: return look_up(parameter_);
+        case DiscreteForm::likelihood:
+        case DiscreteForm::support: break;
+    }
+    return look_up(1.0);
 }
 
 CountValue CountValues::configuration(double r, double q) const {
@@ -74,7 +80,7 @@ CountValue CountValues::configuration(double r, double q) const {
         case DiscreteForm::bdeu: return look_up(q);
         case DiscreteForm::k2: break;
     }
-    return look_up(r);
+    return look_up(parameter_ * r);
 }
 
 CountValue CountValues::look_up(double key) const {

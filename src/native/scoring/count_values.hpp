@@ -50,8 +50,8 @@ private:
 /// tables of values while there is room for tables, and are computed each time after that.
 class CountValues {
 public:
-    /// `parameter` is the penalty per free parameter (likelihood) or the equivalent sample size
-    /// (BDeu); `total` is the largest count there can be.
+    /// `parameter` is the penalty per free parameter (likelihood), the equivalent sample size
+    /// (BDeu) or the pseudo-count of a cell (K2); `total` is the largest count there can be.
     CountValues(DiscreteForm form, double parameter, std::int64_t total);
     ~CountValues();
     CountValues(const CountValues&) = delete;

@@ -76,7 +76,7 @@ void bind_discrete_scores(nb::module_& m) {
     nb::enum_<DiscreteForm>(m, "DiscreteForm", "Which function of counts a discrete score adds up.")
         .value("LIKELIHOOD", DiscreteForm::likelihood, "BIC and AIC; penalty per free parameter.")
         .value("BDEU", DiscreteForm::bdeu, "BDeu; equivalent sample size.")
-        .value("K2", DiscreteForm::k2, "K2; no parameter.")
+        .value("K2", DiscreteForm::k2, "K2; pseudo-count of a cell.")
         .value("SUPPORT", DiscreteForm::support, "Number of combinations seen; no parameter.");
     nb::class_<DiscreteScore, LocalScore> score(m, "DiscreteScore");
     bind_constructor<std::uint8_t>(score);

@@ -22,6 +22,9 @@ double checked_parameter(DiscreteForm form, double parameter) {
         throw std::invalid_argument{
             "The equivalent sample size must be a finite number greater than 0."};
     }
+    if (form == DiscreteForm::k2 && !(std::isfinite(parameter) && parameter > 0.0)) {
+        throw std::invalid_argument{"The pseudo-count must be a finite number greater than 0."};
+    }
     return parameter;
 }
 

@@ -17,11 +17,11 @@ namespace isthmus {
 ///
 /// with r the levels of the child and q the product of the parents' levels (also of combinations
 /// that nobody has seen). f and g are `n log n` for BIC and AIC, and
-/// `lgamma(n + s) - lgamma(s)` for BDeu (s = ess / (q r) and ess / q) and K2 (s = 1 and r).
+/// `lgamma(n + s) - lgamma(s)` for BDeu (s = ess / (q r) and ess / q) and K2 (s = a and a r).
 class DiscreteScore final : public LocalScore {
 public:
     /// `parameter` is the penalty per free parameter (likelihood), the equivalent sample size
-    /// (BDeu), or not used.
+    /// (BDeu), the pseudo-count of a cell (K2), or not used.
     DiscreteScore(DiscreteData data, DiscreteForm form, double parameter);
 
     [[nodiscard]] std::size_t size() const override { return data_.variables(); }
