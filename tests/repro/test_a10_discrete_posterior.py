@@ -1,7 +1,7 @@
 """Pairs that a posterior all but excludes are not adjacent: the default for discrete tables.
 
-With `BDeu(ess=1)`, the default before, 8.5% of the pairs below 0.05 (0.005 on average) were adjacent
-in tables of Dirichlet(2) rows.
+With `BDeu(ess=1)`, the default before, 8.5% of the pairs below 0.05 (on average 0.005)
+were adjacent in tables of Dirichlet(2) rows.
 """
 
 from __future__ import annotations
