@@ -118,6 +118,7 @@ class Attacked:
             "author": self.author.public,
             "coordinator": self.boss.public,
             "members": [Member(n, owners[n], self.keys[n].public) for n in names],
+            "within_sites": False,  # sums of products are then those of all rows
             "schema": schema,
             "bounds": bounds,
             "protocol": SecureSums(),

@@ -109,9 +109,16 @@ def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
 
 def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(LEVELS, "--parents", 1) / "study" / "study.toml")
-    assert study.requests == {"counts"}
+    assert study.requests == {"moments", "counts"}
+    assert study.within_sites
     assert study.plan is not None
     assert study.plan.limit == 2
+
+
+def test_a_draft_of_pooled_sums(drafted: Callable[..., Path]) -> None:
+    study = Study.read(drafted(LEVELS, "--pooled") / "study" / "study.toml")
+    assert study.requests == {"counts"}
+    assert not study.within_sites
 
 
 def test_a_draft_for_admm(drafted: Callable[..., Path]) -> None:
@@ -263,7 +270,7 @@ def test_from_policy_to_dry_run(
     assert "isthmus site freeze" in capsys.readouterr().err
     assert run("site", "freeze", home, study, "--data", data) == 0
     assert run("site", "dry-run", home, study) == 0
-    assert "The site would send 6 numbers" in capsys.readouterr().out
+    assert "The site would send 7 numbers" in capsys.readouterr().out
     assert not (study / "east.signature").exists()  # one looks before one signs
     assert not (home / "ledger.jsonl").exists()
     assert run("study", "sign", home, study) == 0
@@ -444,8 +451,8 @@ def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
     folder = drafted(LEVELS)
     home, study, data = folder / "east", folder / "study", folder / "east.csv"
     assert run("site", "policy", home, study) == 0
-    wards = ["a", "b", "B"] * 40
-    data.write_text("\n".join(["ward,fever", *(f"{ward},yes" for ward in wards)]))
+    wards, fevers = ["a", "b", "B"] * 40, ["yes", "yes", "yes", "no"] * 30
+    data.write_text("\n".join(["ward,fever", *(f"{w},{f}" for w, f in zip(wards, fevers, strict=True))]))
     capsys.readouterr()
     assert run("site", "freeze", home, study, "--data", data) == ExitCode.DONE
     assert "dropped    40 rows that lack a value or have another level: 'ward' (40)" in (
@@ -464,14 +471,14 @@ def test_freezing_asks_for_the_unit_of_a_variable_that_is_mostly_outside(
     folder = drafted()
     home, study, data = folder / "east", folder / "study", folder / "east.csv"
     assert run("site", "policy", home, study) == 0
-    rows = [f"{20 + i},{1000 * (100 + i)}" for i in range(60)]
+    rows = [f"{20 + i},{1000 * (100 + i) if i < 50 else 299}" for i in range(60)]
     data.write_text("\n".join(["age,pressure", *rows]))
     capsys.readouterr()
     assert run("site", "freeze", home, study, "--data", data) == ExitCode.DONE
     said = capsys.readouterr().out
-    assert "clipped    60 rows with a value outside of the bounds: 'pressure' (60)" in said
+    assert "clipped    50 rows with a value outside of the bounds: 'pressure' (50)" in said
     assert "Most values of 'pressure' are outside: check the unit" in said
-    assert "blur       hides how 'pressure' varies" in said
+    assert "variance of 'pressure'" in said
     assert "wider bounds" not in said
 
 

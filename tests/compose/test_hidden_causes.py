@@ -78,7 +78,7 @@ def test_duckdb_and_a_federation_equal_the_table(search: Search[Any], kind: str)
     with duckdb.connect() as connection:
         assert graph(connection.from_df(table), search) == expected
     sites = [table[:500], table[500:1100], table[1100:]]
-    assert graph(ist.Federation.simulate(sites), search) == expected
+    assert graph(ist.Federation.simulate(sites, within_sites=False), search) == expected
 
 
 @pytest.mark.parametrize("search", [ist.PC(), ist.BossFCI()], ids=lambda s: type(s).__name__)
@@ -88,7 +88,9 @@ def test_tables_on_demand_of_a_federation_equal_the_table(search: Search[Any]) -
     dag = simulate.erdos_renyi(24, 26, seed=2)
     network = simulate.discrete_network(dag, seed=2)
     table = pd.DataFrame(simulate.discrete(network, 1500, seed=2).data)
-    federation = ist.Federation.simulate([table[:500], table[500:1100], table[1100:]])
+    federation = ist.Federation.simulate(
+        [table[:500], table[500:1100], table[1100:]], within_sites=False
+    )
     counts = federation.gather(ist.Counts, None)
     assert isinstance(counts, ist.Counts)
     assert counts.on_demand is not None
@@ -99,7 +101,7 @@ def test_a_plan_of_small_tables_is_enough_for_small_sets() -> None:
     pytest.importorskip("cryptography")
     table = levels()
     sites = [table[:500], table[500:1100], table[1100:]]
-    federation = ist.Federation.simulate(sites, plan=ist.CountPlan.up_to(3))
+    federation = ist.Federation.simulate(sites, plan=ist.CountPlan.up_to(3), within_sites=False)
     search = ist.BossFCI(max_conditioning=1, dag_search=ist.Boss(max_parents=2))
     assert graph(federation, search) == graph(table, search)
     advice = r"at most 3 variables.*max_conditioning=1.*dag_search=Boss\(max_parents=2\)"

@@ -258,7 +258,7 @@ def test_a_federation_gives_the_posterior_of_the_pooled_table(kind: str) -> None
     pytest.importorskip("cryptography")
     table = {"numbers": NUMBERS, "levels": LEVELS}[kind]
     pooled = ist.sample(table, draws=20)
-    joint = ist.sample(ist.Federation.simulate(sites(table)), draws=20)
+    joint = ist.sample(ist.Federation.simulate(sites(table), within_sites=False), draws=20)
     compared = [
         (joint.edge_probabilities(), pooled.edge_probabilities()),
         (joint.path_probabilities(), pooled.path_probabilities()),
@@ -277,7 +277,7 @@ def test_chains_over_a_federation_approach_the_exact_posterior(kind: str) -> Non
     pytest.importorskip("cryptography")
     table = {"numbers": NUMBERS, "levels": LEVELS}[kind]
     exact = ist.sample(table, draws=1).edge_probabilities()
-    federation = ist.Federation.simulate(sites(table))
+    federation = ist.Federation.simulate(sites(table), within_sites=False)
     chains = ist.sample(federation, sampler=ist.PartitionMCMC(), draws=1000, chains=2)
     assert np.abs(chains.edge_probabilities() - exact).max() < 0.02
 

@@ -45,7 +45,7 @@ def with_holes(table: Any) -> Any:
 def sites(table: Any, **options: Any) -> ist.Federation:
     first, second = SIZES
     parts = [table[:first], table[first:second], table[second:]]
-    return ist.Federation.simulate(parts, **options)
+    return ist.Federation.simulate(parts, **options, within_sites=False)
 
 
 @pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive")

@@ -95,7 +95,8 @@ def federation(table: dict[str, Any]) -> Any:
     pytest.importorskip("cryptography")
     third = [slice(i, None, 3) for i in range(3)]
     return ist.Federation.simulate(
-        {f"site {i}": {n: v[rows] for n, v in table.items()} for i, rows in enumerate(third)}
+        {f"site {i}": {n: v[rows] for n, v in table.items()} for i, rows in enumerate(third)},
+        within_sites=False,
     )
 
 

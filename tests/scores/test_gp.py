@@ -91,7 +91,7 @@ def test_engines_and_federations_give_the_same() -> None:
     assert ist.score(frame.lazy(), CHAIN, score) == pytest.approx(here, abs=1e-5)
     assert ist.score(duckdb.sql("from frame"), CHAIN, score) == pytest.approx(here, abs=1e-5)
     sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}
-    federation = ist.Federation.simulate(sites)
+    federation = ist.Federation.simulate(sites, within_sites=False)
     assert ist.score(federation, CHAIN, score) == pytest.approx(here, abs=1e-5)
     with pytest.raises(DataError, match="rows over all sites"):
         ist.score(federation, CHAIN, ist.GP())
@@ -167,7 +167,11 @@ def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
     data, score = table(700), ist.GP(ist.Chebyshev(16, 5.0))
     sites = {f"s{k}": {n: x[k::10] for n, x in data.items()} for k in range(10)}
     pooled = ist.sample(data, score=score, sampler=ist.ExactPosterior())
-    apart = ist.sample(ist.Federation.simulate(sites), score=score, sampler=ist.ExactPosterior())
+    apart = ist.sample(
+        ist.Federation.simulate(sites, within_sites=False),
+        score=score,
+        sampler=ist.ExactPosterior(),
+    )
     np.testing.assert_allclose(apart.edge_probabilities(), pooled.edge_probabilities(), atol=1e-9)
     local = score.bind(ist.WithFeatures(data, score.basis).moments())
     dags = list(enumerate_dags(list(data)))

@@ -147,7 +147,11 @@ def test_a_basis_from_outside_learns_from_a_frame_an_engine_and_a_federation() -
     score, search = ist.AdditiveLeastSquares(basis=Bumps()), ist.NotearsAdditive()
     solutions = [
         ist.learn(source, score=score, search=search)
-        for source in (data, duckdb.sql("select * from frame"), Federation.simulate(sites))
+        for source in (
+            data,
+            duckdb.sql("select * from frame"),
+            Federation.simulate(sites, within_sites=False),
+        )
     ]
     for solution in solutions:
         assert set(solution.dag.edges) == {("x", "y"), ("y", "z")}
@@ -160,7 +164,7 @@ def test_the_grid_of_secure_sums_takes_the_bounds_of_the_basis() -> None:
 
     data = curves(n=300)
     sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}
-    federation = Federation.simulate(sites)
+    federation = Federation.simulate(sites, within_sites=False)
     expansion = Expansion.standardised(Bumps(4), federation.moments())
     grid = AskFeatures(expansion)._grid(federation._grid)
     assert grid._ranges[1:5] == [(0.0, 1.0)] * 4
@@ -174,11 +178,15 @@ def test_the_rows_that_a_federation_needs_come_from_the_basis() -> None:
     pytest.importorskip("cryptography")
     data = curves(n=75)
     sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}
-    ist.WithFeatures(Federation.simulate(sites), Bumps(5))  # 18 columns, 4 rows per column
+    ist.WithFeatures(
+        Federation.simulate(sites, within_sites=False), Bumps(5)
+    )  # 18 columns, 4 rows per column
     with pytest.raises(DataError, match="84 rows"):
-        ist.WithFeatures(Federation.simulate(sites), replace(Bumps(), bumps=6)).moments()
+        ist.WithFeatures(
+            Federation.simulate(sites, within_sites=False), replace(Bumps(), bumps=6)
+        ).moments()
     with pytest.raises(DataError, match="180 rows"):
-        ist.WithFeatures(Federation.simulate(sites), ist.Chebyshev(5))
+        ist.WithFeatures(Federation.simulate(sites, within_sites=False), ist.Chebyshev(5))
 
 
 def test_basis_functions_belong_to_their_variable() -> None:
@@ -265,7 +273,7 @@ def test_products_of_columns_are_those_of_rows_wherever_they_are() -> None:
     columns = [u[:, 0], u[:, 1], u[:, 1] * u[:, 0], u[:, 2], u[:, 2] * u[:, 0], u[:, 2] * u[:, 1]]
     places = [1, 4, 6, 8, 10, 11]
     engine = duckdb.connect().from_df(table)
-    sites = ist.Federation.simulate([table[:60], table[60:110], table[110:]])
+    sites = ist.Federation.simulate([table[:60], table[60:110], table[110:]], within_sites=False)
     for source in (table, engine, sites):
         moments = ist.WithFeatures(source, expansion).moments()
         assert moments.schema == expansion.widen(ist.Frame(table).schema())

@@ -36,12 +36,26 @@ def described(study: Any) -> str:
         f"  variables  {len(names)}: {shown}",
         f"  protocol   {study.protocol.describe(study.roster)}",
         f"  requests   {', '.join(requests)}",
+        *products_of(study),
         *privacy_of(study),
         *(f"  caution    {caution}" for caution in cautions if caution),
         f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
         *parties_of(study),
     ]
     return "\n".join(map(printable, lines))
+
+
+def products_of(study: Any) -> list[str]:
+    """Return whether products are about the means of sites, for exact sums of products."""
+    from isthmus.joint.federation.requests.statistics import AskFeatures, AskMoments
+
+    if study.privacy is not None or not {AskMoments.name, AskFeatures.name} & study.requests:
+        return []
+    if not study.protocol.results_add_up:
+        return []
+    if study.within_sites:
+        return ["  products   about the means of each site: differences between sites stay there"]
+    return ["  products   of all rows: sites of different levels can cause edges"]
 
 
 def privacy_of(study: Any) -> list[str]:

@@ -74,7 +74,10 @@ def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequ
         plan = CountPlan.up_to(options.parents + 1)
         if options.exact and needs_demand(schema, plan):
             rounds = options.rounds or DEMAND_ROUNDS
-        return DraftedRequests([AskCounts.name], rounds, plan)
+        # Within sites, graphs are learned from moments of levels, and tables are for parameters.
+        within = options.exact and not options.pooled
+        names = [AskMoments.name, AskCounts.name] if within else [AskCounts.name]
+        return DraftedRequests(names, rounds, plan)
     return DraftedRequests([AskMoments.name], rounds)
 
 
@@ -191,6 +194,12 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         "person. Every site sees and signs this",
     )
     draft.add_argument(
+        "--pooled",
+        action="store_true",
+        help="with --exact: sums of products of all rows. By default each site subtracts its own "
+        "means, so that sites of different levels cause no edges",
+    )
+    draft.add_argument(
         "--epsilon",
         type=float,
         metavar="NUMBER",
@@ -270,6 +279,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
         features=drafted.features,
         rounds=drafted.rounds,
         privacy=_privacy(options, drafted),
+        within_sites=not options.pooled,
     )
     require_possible(study)
     if options.method == ADMM:
@@ -311,6 +321,8 @@ def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
             option = f"--{next(iter(given)).replace('_', '-')}"
             raise FormatError(f"{option} has no effect with --exact. Leave out one of them.")
         return None
+    if options.pooled:
+        raise FormatError("--pooled is for studies with --exact: with noise, sums are pooled.")
     without = "ADMM" if options.method == ADMM else "--missing" if options.missing else ""
     if drafted.features is not None:
         without = f"the basis functions {drafted.features.basis!r}"

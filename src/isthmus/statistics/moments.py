@@ -364,15 +364,9 @@ class Moments(Statistic):
         return values.mean(), covariance
 
     def resampler(self, source: Gatherable) -> Resampler:
-        if self.groups is None:
-            return super().resampler(source)
-        drawing = source.rows_within_groups()
+        drawing = source.rows_within_groups() if self.groups is not None else None
         if drawing is None:
-            raise MismatchError(
-                "The bootstrap draws rows about the means of their groups, and there are none "
-                "here. Give a table in memory, or call sample(data): the posterior over graphs "
-                "needs the statistics only."
-            )
+            return super().resampler(source)
         note = (
             f"Each replicate draws {self.n - 1:,} rows about the means of their groups, which is "
             "what is left of the rows without the means."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from isthmus.statistics import CountPlan, Kind, Moments, Schema
 from isthmus.testing.source import check_moments, check_source
 
 Table = dict[str, Any]
+together = partial(Federation.simulate, within_sites=False)
+"""Sites of one population that was divided: what they give is what the table of all rows gives."""
 
 
 def split(data: Table, sites: int, seed: int = 0) -> dict[str, Table]:
@@ -66,15 +69,15 @@ def test_statistics_are_the_pooled_ones(sites: int, make: Any) -> None:
     parts = split(data, sites)
     assert min(len(next(iter(p.values()))) for p in parts.values()) <= 2
     if sites < 64:
-        check_source(Federation.simulate(parts), Frame(data))
+        check_source(together(parts), Frame(data))
     else:
-        check_moments(Federation.simulate(parts).moments(), Frame(data).moments())
+        check_moments(together(parts).moments(), Frame(data).moments())
 
 
 def test_sums_are_exact_on_the_grid() -> None:
     """The secure sum is the sum of what the sites would have said, to the last bit."""
     parts = split(numbers(), 10)
-    federation = Federation.simulate(parts)
+    federation = together(parts)
     grid = FixedPointEncoding.of(federation.study)
     request = AskMoments(grid.schema.names)
     total = LimbAccumulator(request.size(grid), request.limbs)
@@ -89,14 +92,14 @@ def test_mixed_tables() -> None:
     data = numbers() | categories()
     parts = split(data, 10)
     frame = Frame(data)
-    check_source(Federation.simulate(parts), frame)
-    ours = ist.learn(Federation.simulate(parts), score=ist.DegenerateGaussian())
+    check_source(together(parts), frame)
+    ours = ist.learn(together(parts), score=ist.DegenerateGaussian())
     assert ours.cpdag == ist.learn(frame, score=ist.DegenerateGaussian()).cpdag
 
 
 @pytest.fixture(scope="module", params=[3, 10, 64])
 def federation(request: pytest.FixtureRequest) -> Federation:
-    return Federation.simulate(split(numbers(), request.param))
+    return together(split(numbers(), request.param))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +127,7 @@ def test_graphs_are_the_pooled_ones(federation: Federation, score: Any, search: 
 @pytest.mark.parametrize("score", [ist.BIC(), ist.BDeu(), ist.K2(), ist.DegenerateGaussian()])
 def test_graphs_of_categories_are_the_pooled_ones(score: Any) -> None:
     data = categories()
-    ours = ist.learn(Federation.simulate(split(data, 10)), score=score)
+    ours = ist.learn(together(split(data, 10)), score=score)
     pooled = ist.learn(Frame(data), score=score)
     assert ours.dag == pooled.dag
     assert ours.score == pytest.approx(pooled.score, rel=1e-12)
@@ -132,7 +135,7 @@ def test_graphs_of_categories_are_the_pooled_ones(score: Any) -> None:
 
 def test_planned_counts() -> None:
     data = categories()
-    federation = Federation.simulate(split(data, 10), plan=CountPlan.up_to(3))
+    federation = together(split(data, 10), plan=CountPlan.up_to(3))
     score, search = ist.BDeu(), ist.HillClimb(max_parents=2)
     ours = ist.learn(federation, score=score, search=search)
     assert ours.dag == ist.learn(Frame(data), score=score, search=search).dag
@@ -142,14 +145,14 @@ def test_planned_counts() -> None:
 
 
 def test_a_plan_beyond_the_study_is_refused_by_the_sites() -> None:
-    federation = Federation.simulate(split(categories(), 4), plan=CountPlan.up_to(2))
+    federation = together(split(categories(), 4), plan=CountPlan.up_to(2))
     with pytest.raises(AbortedError, match="refused"):
         federation.counts(CountPlan.up_to(3))
 
 
 def test_a_table_too_large_says_how_to_go_on() -> None:
     wide = {f"x{i}": np.random.default_rng(i).integers(0, 4, 50) for i in range(20)}
-    on_demand = Federation.simulate(split(wide, 3), requests=["counts"])
+    on_demand = together(split(wide, 3), requests=["counts"])
     with pytest.raises(DataError, match=r"Plan\.up_to"):
         on_demand.counts(ist.CountPlan.up_to(12))
     found = ist.learn(on_demand, score=ist.BIC(), search=ist.HillClimb())
@@ -158,7 +161,7 @@ def test_a_table_too_large_says_how_to_go_on() -> None:
 
 def test_basis_functions_that_the_study_does_not_allow_are_not_asked_for() -> None:
     data = {name: np.random.default_rng(i).uniform(size=300) for i, name in enumerate("ab")}
-    federation = Federation.simulate(split(data, 3), requests=["moments"])
+    federation = together(split(data, 3), requests=["moments"])
     with pytest.raises(MismatchError, match=r"Products.*study allows none.*draft --exact"):
         ist.learn(federation, search=ist.LiNGAM())
     assert federation.sums == 0
@@ -169,25 +172,25 @@ def test_basis_functions() -> None:
     a = rng.normal(size=1500)
     data = {"a": a, "b": np.sin(2 * a) + 0.3 * rng.normal(size=1500)}
     basis = ist.Chebyshev(terms=4)
-    federation = Federation.simulate(split(data, 5))
+    federation = together(split(data, 5))
     wide = ist.WithFeatures(federation, basis)
     check_moments(wide.moments(), ist.WithFeatures(Frame(data), wide.expansion).moments())
     # Columns and features, two rounds.
     assert len(wide.disclosure().entries) == 10
     ist.WithFeatures(federation, basis).moments()
     assert federation.sums == 2  # these are not asked for again
-    again = ist.WithFeatures(Federation.simulate(split(data, 5)), basis)
+    again = ist.WithFeatures(together(split(data, 5)), basis)
     check_moments(again.moments(), wide.moments(), 1e-9)
     assert len(again.disclosure().entries) == 10
     found = ist.learn(wide, score=ist.AdditiveLeastSquares(basis), search=ist.NotearsAdditive())
     assert found.dag.edges == (("a", "b"),)
-    small = Federation.simulate(split({n: x[:60] for n, x in data.items()}, 3))
+    small = together(split({n: x[:60] for n, x in data.items()}, 3))
     with pytest.raises(DataError, match="single rows"):
         ist.WithFeatures(small, basis)
 
 
 def test_nothing_is_asked_twice() -> None:
-    federation = Federation.simulate(split(numbers(), 3))
+    federation = together(split(numbers(), 3))
     federation.moments(["a", "b"])
     federation.moments(["b"])
     assert len(federation.disclosure().entries) == 3
@@ -197,7 +200,7 @@ def test_nothing_is_asked_twice() -> None:
 
 
 def test_rows_stay_where_they_are() -> None:
-    federation = Federation.simulate(split(numbers(), 3))
+    federation = together(split(numbers(), 3))
     with pytest.raises(MismatchError, match="stay at its sites"):
         federation.rows()
 
@@ -205,7 +208,7 @@ def test_rows_stay_where_they_are() -> None:
 def test_survivors_are_summed_and_named() -> None:
     data = numbers()
     parts = split(data, 7)
-    federation = Federation.simulate(parts, lost=[("s2", 2)])
+    federation = together(parts, lost=[("s2", 2)])
     rest = [p for name, p in parts.items() if name != "s2"]
     pooled = {n: np.concatenate([p[n] for p in rest]) for n in data}
     check_moments(federation.moments(["a", "b"]), Frame(pooled).moments(["a", "b"]))
@@ -218,11 +221,11 @@ def test_survivors_are_summed_and_named() -> None:
 
 def test_two_sites_are_too_few() -> None:
     with pytest.raises(StudyError, match="2 sites"):
-        Federation.simulate({"a": numbers(10), "b": numbers(20)})
+        together({"a": numbers(10), "b": numbers(20)})
 
 
 def test_only_the_coordinator_of_the_study_may_ask() -> None:
-    federation = Federation.simulate(split(numbers(), 3))
+    federation = together(split(numbers(), 3))
     with pytest.raises(FederationError, match="another coordinator"):
         Federation(federation.study, [], Identity.generate(), InProcess({}))
 
@@ -234,7 +237,7 @@ def test_engines_at_the_sites() -> None:
     bounds = {n: (float(x.min()), float(x.max())) for n, x in data.items()}
     schema = Frame(data).schema()
     lazy = {name: Lazy(t, schema=schema) for name, t in parts.items()}
-    federation = Federation.simulate(lazy, schema=schema, bounds=bounds)
+    federation = together(lazy, schema=schema, bounds=bounds)
     check_moments(federation.moments(), Frame(data).moments())
 
 
@@ -268,7 +271,7 @@ def test_any_split_gives_what_the_whole_gives(
     data, labels = given
     frame = Frame(data)
     parts = {f"s{k}": {n: x[labels == k] for n, x in data.items()} for k in np.unique(labels)}
-    federation = Federation.simulate(parts, schema=frame.schema())
+    federation = together(parts, schema=frame.schema())
     check_source(federation, frame)
     assert federation.moments().constants() == frame.moments().constants()
 
@@ -350,22 +353,22 @@ def test_bounds_must_be_bounds(bounds: tuple[float, float]) -> None:
 
 def test_kinds_are_read_alike() -> None:
     whole = {"x": np.arange(30) % 3, "y": np.arange(30) % 2}
-    federation = Federation.simulate(split(whole, 3), kinds=dict.fromkeys(whole, Kind.CONTINUOUS))
+    federation = together(split(whole, 3), kinds=dict.fromkeys(whole, Kind.CONTINUOUS))
     assert federation.schema() == Schema.continuous(["x", "y"])
 
 
 def test_the_sites_of_a_list_are_named_by_their_position() -> None:
     data = numbers()
     parts = split(data, 3)
-    listed = Federation.simulate(list(parts.values()))
+    listed = together(list(parts.values()))
     assert [site.name for site in listed.study.members] == ["site1", "site2", "site3"]
-    check_moments(listed.moments(), Federation.simulate(parts).moments())
+    check_moments(listed.moments(), together(parts).moments())
 
 
 @pytest.mark.parametrize("wrong", [{}, [], 3, np.zeros((9, 3)), numbers(), {"a": [1, 2]}])
 def test_something_other_than_tables_of_sites_is_refused(wrong: Any) -> None:
     with pytest.raises(ArgumentError, match="simulate needs"):
-        Federation.simulate(wrong)
+        together(wrong)
 
 
 def test_simulated_sites_may_have_their_columns_in_another_order() -> None:
@@ -378,7 +381,7 @@ def test_simulated_sites_may_have_their_columns_in_another_order() -> None:
     }
     parts = [{n: c[k::3] for n, c in table.items()} for k in range(3)]
     parts[1] = dict(reversed(parts[1].items()))
-    pooled, joint = ist.learn(table), ist.learn(ist.Federation.simulate(parts))
+    pooled, joint = ist.learn(table), ist.learn(together(parts))
     assert joint.dag.nodes == pooled.dag.nodes
     assert joint.cpdag == pooled.cpdag
     assert joint.score == pytest.approx(pooled.score)

@@ -105,7 +105,7 @@ def test_other_strategies() -> None:
         Federation.simulate(split(data), missing=ist.StructuralEM())
     with pytest.raises(MismatchError, match="not offered in a federation"):
         ist.learn(Federation.simulate(split(data), missing=EM), missing=ist.AvailableCases())
-    dropped = Federation.simulate(split(data), missing=ist.DropRows())
+    dropped = Federation.simulate(split(data), missing=ist.DropRows(), within_sites=False)
     assert_close(dropped.moments(), pooled_moments(data, ist.DropRows()))
     with pytest.raises(MismatchError, match="allows requests for 'expectation'"):
         ist.learn(dropped, missing=EM)

@@ -33,7 +33,9 @@ def split(data: dict[str, np.ndarray]) -> dict[str, dict[str, np.ndarray]]:
 
 def on_demand(data: dict[str, np.ndarray], limit: int, largest: int = 2000) -> Federation:
     """Sites that sum so few numbers per round that the planned tables do not fit into one."""
-    federation = Federation.simulate(split(data), plan=ist.CountPlan.up_to(limit))
+    federation = Federation.simulate(
+        split(data), plan=ist.CountPlan.up_to(limit), within_sites=False
+    )
     federation.largest_round = largest
     return federation
 

@@ -180,7 +180,9 @@ def test_a_federation_counts_what_scores_need() -> None:
     sites = {f"s{i}": {name: column[i::3] for name, column in data.items()} for i in range(3)}
     bins = ist.FixedBins(cuts)
     binned = {site: transformed(own, bins).table for site, own in sites.items()}
-    joint = ist.summarise(ist.Federation.simulate(binned), plan=ist.CountPlan.up_to(1))
+    joint = ist.summarise(
+        ist.Federation.simulate(binned, within_sites=False), plan=ist.CountPlan.up_to(1)
+    )
     pooled = ist.summarise(transformed(data, bins).table, plan=ist.CountPlan.up_to(1))
     assert isinstance(joint, ist.Counts)
     assert isinstance(pooled, ist.Counts)
@@ -192,7 +194,7 @@ def test_a_federation_counts_what_scores_need() -> None:
     assert maps["x"].scores is not None
     assert maps["x"].scores[at] == pytest.approx(normal.ppf(share))
     scored = {site: transformed(own, maps).table for site, own in sites.items()}
-    together = ist.learn(ist.Federation.simulate(scored))
+    together = ist.learn(ist.Federation.simulate(scored, within_sites=False))
     alone = ist.learn(transformed(data, maps).table)
     assert together.score == pytest.approx(alone.score)
     assert together.cpdag == alone.cpdag

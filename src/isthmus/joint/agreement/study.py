@@ -81,6 +81,9 @@ class Study:
     resolutions
         The interval within which each site blurs the values of a continuous variable; empty if
         the study has noise, or another protocol than secure sums.
+    within_sites
+        Whether each site subtracts its own means, so that sites of different levels cause no
+        edges. For exact moments of secure sums, and by default there.
     """
 
     text: bytes = field(repr=False)
@@ -101,6 +104,7 @@ class Study:
     limits: Limits = field(default_factory=dict)
     privacy: DifferentialPrivacy | None = None
     resolutions: Resolutions = field(default_factory=dict)
+    within_sites: bool = False
 
     @cached_property
     def identity(self) -> bytes:
@@ -137,6 +141,8 @@ class Study:
         members = tuple(top.records("sites", Member))
         names = [m.name for m in members if m.name in ("", AUTHOR)]
         top.problems += [f"a site cannot be named {name!r}" for name in names]
+        privacy = DifferentialPrivacy.take(top)
+        exact_sums = protocol is not None and protocol.results_add_up and privacy is None
         make = top.record(
             cls,
             text=data,
@@ -150,8 +156,9 @@ class Study:
             expires=expires,
             features=top.read("features", Expansion.from_dict),
             limits=top.read("limits", _limits) or {},
-            privacy=DifferentialPrivacy.take(top),
+            privacy=privacy,
             resolutions=resolutions,
+            within_sites=top.take("within_sites", bool, True) if exact_sums else False,
         )
         top.finish()
         study = make()
@@ -179,11 +186,13 @@ class Study:
         limits: Limits | None = None,
         privacy: DifferentialPrivacy | None = None,
         resolutions: Resolutions | None = None,
+        within_sites: bool = True,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 
         By default the study expires after 90 days and names the installed version of this package.
-        Resolutions are rounded up to a power of two.
+        Resolutions are rounded up to a power of two. `within_sites` has no effect on studies of
+        noise or of two parties.
         """
         protocol = protocol.fitted(members)
         if expires is None:
@@ -211,6 +220,8 @@ class Study:
         if privacy is not None:
             tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
         blurred = protocol.results_add_up and privacy is None
+        if blurred:
+            keys["within_sites"] = within_sites
         fitted = resolutions_of(bounds, resolutions) if blurred else None
         variables, sites = variable_entries(schema, bounds, fitted), [plain(m) for m in members]
         text = document(keys, {"variables": variables, "sites": sites}, tables)

@@ -68,6 +68,11 @@ class ReleaseCandidates:
         of its own.
     resolutions
         Within how wide an interval the values of a variable were blurred, if they were.
+    others
+        For each variable of a sum over sites, the share of the rows that do not have its most
+        common value.
+    pooled
+        Whether products of all rows are released, and not only those about the means of sites.
     """
 
     values: Mapping[str, NDArray[Any]]
@@ -80,6 +85,8 @@ class ReleaseCandidates:
     more_columns: int = 0
     persons: Integers | None = None
     resolutions: Resolutions = field(default_factory=dict)
+    others: Mapping[str, float] = field(default_factory=dict)
+    pooled: bool = False
 
     @property
     def rows(self) -> int:
@@ -104,12 +111,13 @@ def candidates_of(
     studies: Iterable[Study], variables: Variables, values: Floats, persons: Integers | None
 ) -> ReleaseCandidates:
     """Return the most that the requests of studies could release together, whatever is asked."""
-    schema, used, tabulated = variables.schema, set[str](), set[str]()
+    schema, used, tabulated, pooled = variables.schema, set[str](), set[str](), False
     features: dict[str, Features] = {}
     plans: list[tuple[Schema, CountPlan]] = []
     for study in studies:
         if study.requests - {AskCounts.name}:  # all others release sums and products of columns
             used |= set(study.schema.names)
+            pooled |= not study.within_sites
         if study.features is not None and AskFeatures.name in study.requests:
             features |= dict(study.features.features)
         if study.plan is not None and AskCounts.name in study.requests:
@@ -132,7 +140,23 @@ def candidates_of(
         windows,
         persons=persons,
         resolutions=variables.resolutions,
+        others={
+            v.name: _share_of_others(
+                values[:, schema.index(v.name)], variables.resolutions.get(v.name, 0.0)
+            )
+            for v in shown_columns
+        },
+        pooled=pooled,
     )
+
+
+def _share_of_others(values: Floats, resolution: float) -> float:
+    """Return the share of rows without the most common value; blurred values can be one value."""
+    known = np.sort(values[~np.isnan(values)])
+    if not len(known):
+        return 0.0
+    alike = np.searchsorted(known, known + resolution, side="right") - np.arange(len(known))
+    return 1.0 - float(alike.max()) / len(known)
 
 
 def has_patterns(studies: Iterable[Study], values: Floats) -> bool:

@@ -258,7 +258,30 @@ def windows(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
         yield f"fewer than {cell} persons are on one side of the window of a basis"
 
 
-RULES: tuple[Rule, ...] = (cohort, columns, cells, dominance, windows)
+NEARLY = 0.05
+"""Share of rows with other values below which a variable is nearly constant. Products with it then
+tell the means of the site up to so much of the rows of others."""
+
+
+def constants(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+    """Require that no variable has one value at this site: it would name the site in a sum.
+
+    Sums over the rows with that value are sums of the site. If products of all rows are released,
+    the same holds for a variable that nearly has one value.
+    """
+    del policy
+    least = NEARLY if candidates.pooled else 0.0
+    found = [name for name, share in candidates.others.items() if share <= least]
+    if found and candidates.rows:
+        nearly = ", or nearly so" if least else ""
+        yield (
+            f"{found[:5]} are constant at this site{nearly}, so that sums over their rows are sums "
+            "of this site; leave them out of the study, or merge their levels so that they vary "
+            "within every site"
+        )
+
+
+RULES: tuple[Rule, ...] = (cohort, columns, cells, dominance, windows, constants)
 
 
 def broken_rules(candidates: ReleaseCandidates, policy: Policy) -> list[str]:

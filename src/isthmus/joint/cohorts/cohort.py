@@ -159,6 +159,11 @@ class Cohort:
                     f" {counted(frozen.dropped, 'row')} of the table lacked a value or had a level "
                     f"that the study does not list, and were dropped: {frozen.why_dropped()}."
                 )
+            if frozen.outside:
+                text += (
+                    " Values outside of the bounds of the study were clipped: "
+                    f"{frozen.why_clipped()}."
+                )
             if frozen.known:
                 text += (
                     f" {counted(frozen.known, 'person')} of the table are in another cohort and "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +110,10 @@ class Federation(Source):
     """
 
     largest_round: int = NUMBERS
+    grouping: ClassVar[str] = (
+        "The sites are the groups of a federation: moments are about the mean of each site, unless "
+        "the study says within_sites = false."
+    )
 
     def __init__(
         self,
@@ -152,6 +156,7 @@ class Federation(Source):
         lost: Iterable[tuple[str, int]] = (),
         privacy: DifferentialPrivacy | None = None,
         missing: Missing | None = None,
+        within_sites: bool = True,
     ) -> Federation:
         """Create a federation of tables in this process: the whole protocol, without a network.
 
@@ -184,6 +189,10 @@ class Federation(Source):
         missing
             How to handle missing values: with `ExpectationMaximisation`, values of continuous
             variables; with `DropRows`, every site drops its incomplete rows. Others are refused.
+        within_sites
+            Whether each site subtracts its own means before exact sums of products, so that sites
+            of different levels cause no edges. False is for one population that was divided at
+            random: the result is then that of a table of all rows.
         """
         from isthmus.joint.federation.simulation import named_tables, simulated
 
@@ -199,7 +208,17 @@ class Federation(Source):
             holes = isinstance(missing, ExpectationMaximisation)
             known = request_names(SecureSums.name)
             requests = [n for n in known if holes or n != AskExpectation.name]
-        arguments = simulated(tables, schema, bounds, plan, requests, ledgers, lost, privacy)
+        arguments = simulated(
+            tables,
+            schema,
+            bounds,
+            plan,
+            requests,
+            ledgers,
+            lost,
+            privacy,
+            within_sites=within_sites,
+        )
         federation = cls(*arguments)
         federation._reading = reading
         return federation
@@ -215,6 +234,11 @@ class Federation(Source):
         if not isinstance(missing, ExpectationMaximisation):
             raise _not_offered(missing)
         return IncompleteFederation(self, missing)
+
+    @property
+    def within_groups(self) -> bool:  # type: ignore[override]
+        """Whether statistics are moments about the mean of each site."""
+        return self._study.within_sites and AskMoments.name in self._study.requests
 
     @property
     def study(self) -> Study:
@@ -415,8 +439,9 @@ class Federation(Source):
             )
 
     def notes(self) -> tuple[str, ...]:
-        """Return what the noise of differential privacy cost, for each statistic."""
-        return tuple(self._costs.values())
+        """Return what noise cost, for each statistic, and whether sites were pooled in tables."""
+        pooled = self._study.within_sites and bool(self._counts or self._tables)
+        return (*self._costs.values(), *([_POOLED] if pooled else []))
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send the result to every site whose numbers are in it, signed by the coordinator.
@@ -455,6 +480,12 @@ class Federation(Source):
 
     def __repr__(self) -> str:
         return f"Federation({self._study.title!r}, {len(self._study.members)} sites)"
+
+
+_POOLED = (
+    "Tables are counts of all sites together, so sites of different levels can cause edges. Use a "
+    "score of moments, such as DegenerateGaussian(), for relations within sites."
+)
 
 
 def _not_offered(missing: Missing) -> MismatchError:

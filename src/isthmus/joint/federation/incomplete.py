@@ -130,7 +130,11 @@ class IncompleteFederation(Source):
         return self._federation.reading()
 
     def notes(self) -> tuple[str, ...]:
-        return self._federation.notes()
+        note = (
+            "Moments were estimated from the rows of all sites together, so sites of different "
+            "levels can cause edges. Use complete rows (DropRows) for relations within sites."
+        )
+        return (*self._federation.notes(), note)
 
     def __repr__(self) -> str:
         return f"{self._federation!r} with {self._missing!r}"

@@ -70,6 +70,8 @@ def simulated(
     ledgers: Mapping[str, Ledger] | None,
     lost: Iterable[tuple[str, int]],
     privacy: DifferentialPrivacy | None = None,
+    *,
+    within_sites: bool = True,
 ) -> tuple[Study, list[Signature], Identity, InProcess, Verifier]:
     """Return the arguments of `Federation` for tables that are all in this process."""
     holes = requests is not None and AskExpectation.name in (requests := tuple(requests))
@@ -96,6 +98,7 @@ def simulated(
         plan=CountPlan.everything() if plan is None else plan,
         rounds=UNLIMITED,
         privacy=privacy,
+        within_sites=within_sites,
     )
     require_possible(study)
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -42,6 +42,9 @@ NUMBERS = 2**22
 CENTRE = 26
 """Binary digits of the centre of the bounds, in units of half of their range."""
 
+STEP_DIGITS = 16
+"""Binary digits of a blurred value within its resolution; see `freezing.STEPS`."""
+
 IMPOSSIBLE = "The numbers of all sites together are not those of any tables that fit the study."
 
 Objects = NDArray[Any]
@@ -62,12 +65,18 @@ class FixedPointEncoding:
         The largest number of rows of a site.
     sites
         The largest number of sites in a sum.
+    resolutions
+        Within how wide an interval the values of each continuous variable are blurred.
+    within
+        Whether moments are about the mean of each site; see `within_sites`.
     """
 
     schema: Schema
     bounds: Mapping[str, tuple[float, float]]
     rows: int
     sites: int
+    resolutions: Mapping[str, float] = field(default_factory=dict)
+    within: bool = False
 
     def __post_init__(self) -> None:
         require_bounds(self.schema, self.bounds)
@@ -81,12 +90,19 @@ class FixedPointEncoding:
     def of(cls, study: Study) -> FixedPointEncoding:
         """Return the grid of a study."""
         protocol = secure_sums(study.protocol)
-        return cls(study.schema, study.bounds, protocol.rows, len(study.members))
+        return cls(
+            study.schema,
+            study.bounds,
+            protocol.rows,
+            len(study.members),
+            study.resolutions,
+            study.within_sites,
+        )
 
     def over(self, schema: Schema) -> FixedPointEncoding:
         """Return the grid of some of the variables, or of the variables with basis functions."""
         bounds = {n: b for n, b in self.bounds.items() if n in schema}
-        return FixedPointEncoding(schema, bounds, self.rows, self.sites)
+        return replace(self, schema=schema, bounds=bounds)
 
     @property
     def fraction(self) -> int:
@@ -138,13 +154,7 @@ class FixedPointEncoding:
         p = self.schema.width
         wide = self.fraction + GUARD
         sums = _objects(v << GUARD for v in rest[:p])
-        units = [Fraction(2) ** (int(e) - wide) for e in self.exponents]
-        mean = np.array(
-            [
-                float(Fraction(s) + Fraction(v, n) * u)
-                for s, v, u in zip(self.shift, sums, units, strict=True)
-            ]
-        )
+        mean = self.mean(n, rest[:p])
         offset = self._offsets(mean, wide)
         i, j = self.pairs
         gram = _objects(v << (2 * wide - self.fraction) for v in rest[p:])
@@ -165,6 +175,23 @@ class FixedPointEncoding:
             np.ldexp(left, self.exponents),
             square + np.triu(square, 1).T,
         )
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """The step of the values of each column as a power of two.
+
+        It is one for a level. A frozen value is a multiple of a small share of its resolution, and
+        the last digits of basis functions are as good as random.
+        """
+        found: list[int] = []
+        for v, (start, stop) in zip(self.schema.variables, self.schema.blocks, strict=True):
+            small = [int(e) - CENTRE for e in self.exponents[start:stop]]
+            if v.kind is Kind.DISCRETE:
+                small = [0] * v.width
+            elif v.name in self.resolutions:
+                small[0] = math.frexp(self.resolutions[v.name])[1] - 1 - STEP_DIGITS
+            found += small
+        return found
 
     def require_plausible(self, total: LimbArray) -> None:
         """Raise `DataError` unless rows within the bounds could have these sums and products.
@@ -187,6 +214,12 @@ class FixedPointEncoding:
         )
         if not (inside and all(spread)):
             raise DataError(IMPOSSIBLE)
+
+    def mean(self, n: int, sums: Sequence[int]) -> Floats:
+        """Return the mean of each column, given the sums."""
+        units = [Fraction(2) ** (int(e) - self.fraction) for e in self.exponents]
+        parts = zip(self.shift, sums, units, strict=True)
+        return np.array([float(Fraction(s) + Fraction(v, n) * u) for s, v, u in parts])
 
     def _offsets(self, shift: NDArray[np.float64], wide: int) -> Objects:
         """Return the distance of a shift from the common one, in fine units."""

@@ -18,6 +18,12 @@ from isthmus.joint.federation.requests.fixed_point import (
     FixedPointEncoding,
     encode_rows,
 )
+from isthmus.joint.federation.requests.within_sites import (
+    decode_within,
+    encode_within,
+    require_plausible_within,
+    size_within,
+)
 from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source
@@ -36,7 +42,8 @@ class _MomentsRequest(StatisticRequest[Moments]):
         """Return the units of these columns."""
 
     def size(self, grid: FixedPointEncoding) -> int:
-        return self._grid(grid).size
+        own = self._grid(grid)
+        return size_within(own) if own.within else own.size
 
     def encode(self, source: Source, grid: FixedPointEncoding) -> LimbArray:
         """Encode the rows: the sum then does not depend on how they are split over sites."""
@@ -44,22 +51,29 @@ class _MomentsRequest(StatisticRequest[Moments]):
         rows = rows_with_holes(source) if isinstance(source, Lazy) else source.rows()
         if isinstance(source, Lazy):  # of a simulation, which may drop incomplete rows
             rows = rows[~np.isnan(rows).any(axis=1)]
-        return encode_rows(own, rows, source.schema().indices(own.schema.names))
+        encode = encode_within if own.within else encode_rows
+        return encode(own, rows, source.schema().indices(own.schema.names))
 
     def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
-        return self._grid(grid).decode(total)
+        own = self._grid(grid)
+        return decode_within(own, total) if own.within else own.decode(total)
 
     def require_plausible(self, total: LimbArray, grid: FixedPointEncoding) -> None:
-        self._grid(grid).require_plausible(total)
+        own = self._grid(grid)
+        if own.within:
+            require_plausible_within(own, total)
+        else:
+            own.require_plausible(total)
 
     def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
-        value = self.decode(numbers, grid)
+        own, value = self._grid(grid), self.decode(numbers, grid)
+        about = "the means of this site" if own.within else show_array(value.shift)
         return [
-            f"  rows: {value.n}",
+            f"  rows: {value.number_of_rows}",
             f"  columns: {', '.join(value.columns)}",
             "  sums:",
-            show_array(value.n * value.shift + value.sums),
-            f"  products of deviations from {show_array(value.shift)}:",
+            show_array(value.number_of_rows * value.shift + value.sums),
+            f"  products of deviations from {about}:",
             show_array(value.gram),
         ]
 
