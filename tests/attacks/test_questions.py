@@ -123,7 +123,7 @@ def test_a_rare_flag_does_not_show_the_record_of_its_only_patient(declared: str)
     if declared == "discrete":
         first = ist.statistics.Variable("hiv", ist.statistics.Kind.DISCRETE, (0.0, 1.0))
         schema, bounds = Schema((first, *schema.variables[1:])), BOUNDS
-    with pytest.raises(RefusedError, match="fewer than 5 persons|constant at this site"):
+    with pytest.raises(RefusedError, match=r"fewer than 5 persons|constant at this site"):
         Attacked(tables, schema, bounds)
 
 

@@ -452,7 +452,9 @@ def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
     home, study, data = folder / "east", folder / "study", folder / "east.csv"
     assert run("site", "policy", home, study) == 0
     wards, fevers = ["a", "b", "B"] * 40, ["yes", "yes", "yes", "no"] * 30
-    data.write_text("\n".join(["ward,fever", *(f"{w},{f}" for w, f in zip(wards, fevers, strict=True))]))
+    data.write_text(
+        "\n".join(["ward,fever", *(f"{w},{f}" for w, f in zip(wards, fevers, strict=True))])
+    )
     capsys.readouterr()
     assert run("site", "freeze", home, study, "--data", data) == ExitCode.DONE
     assert "dropped    40 rows that lack a value or have another level: 'ward' (40)" in (

@@ -144,7 +144,7 @@ class Hospitals:
             *("--author", self.home("s0") / "identity.pem"),
             *("--title", "Test", "--purpose", "testing", "--variables", variables, *cards),
             *("--method", method, "--rounds", rounds, "--address", f"{self.host}:{self.port}"),
-            *(() if "--epsilon" in more else ("--exact",)),
+            *(() if "--epsilon" in more else ("--exact", "--pooled")),
             *more,
         )
         for name in self.names:

@@ -103,6 +103,6 @@ def test_the_tutorial(folder: Path) -> None:
         assert edge in shown
     assert (folder / "north" / "network.html").exists()
     for name in NAMES.values():
-        assert "would send 21 numbers" in terminals.log(name)
+        assert "would send 22 numbers" in terminals.log(name)
         assert "The ledger has 5 entries and is intact." in terminals.log(name)
         assert len(list((folder / name / "home").glob("result-*.json"))) == 1

@@ -158,7 +158,7 @@ class Study:
             limits=top.read("limits", _limits) or {},
             privacy=privacy,
             resolutions=resolutions,
-            within_sites=top.take("within_sites", bool, True) if exact_sums else False,
+            within_sites=exact_sums and top.take("within_sites", bool, default=True),
         )
         top.finish()
         study = make()
