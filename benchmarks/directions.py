@@ -4,6 +4,7 @@
     PYTHONPATH=src PEER/bin/python benchmarks/directions.py peer --nodes 10 30 100 --first 100
     python benchmarks/directions.py calibration
     python benchmarks/directions.py render --first 100
+    python benchmarks/directions.py checks --seeds 100
 
 Random DAGs with twice as many edges as nodes, weights between 0.5 and 2 of either sign, noise of
 variance 1, and 1,000 rows. ``ours`` writes tables and graphs to a folder, which ``peer`` reads in
@@ -91,7 +92,7 @@ def ours(options):
                 if seed == options.first and d <= 30:
                     frame = pd.DataFrame(table)
                     parts = [frame[:300], frame[300:500], frame[500:]]
-                    columns = 3 * d + d * (d - 1) // 2  # values, squares and products
+                    columns = 4 * d + d * (d - 1) // 2  # values, powers and products
                     sites = [ist.Federation.simulate(parts)] if 10 * columns <= ROWS else []
                     for source in (duckdb.connect().from_df(frame), *sites):
                         other = ist.learn(source, search=ist.LiNGAM())
@@ -132,9 +133,50 @@ def calibration(options):
                 cause = NOISE[kind](rng, rows)
                 table = {"a": cause, "b": slope * cause + NOISE[kind](rng, rows)}
                 bound = test.bind(ist.WithFeatures(table, test.basis).moments())
-                p_values.append((bound.p_value(1, [0]), bound.p_value(0, [1])))
+                p_values.append((bound.fit(1, [0]).p_value, bound.fit(0, [1]).p_value))
             correct, wrong = (np.array(p_values) < 0.01).mean(axis=0)
             print(f"| {kind} | {rows} | {slope} | {correct:.3f} | {wrong:.3f} |", flush=True)
+
+
+def violations(rng, n):
+    """Yield pairs of which no direction, or not that of the names, can be told by the test."""
+    x, e, f = rng.normal(size=(3, n))
+    h, a, b = rng.exponential(size=(3, n)) - 1.0
+    yield "line, exponential noise (control)", h, h + a
+    yield "line, uniform noise (control)", *np.add.accumulate(rng.uniform(-1, 1, (2, n)))
+    yield "line, normal noise", x, x + e
+    yield "tanh(x) + e/2", x, np.tanh(x) + 0.5 * e
+    yield "x + x²/5 + e", x, x + 0.2 * x**2 + e
+    yield "spread (1 + |x|)/3", x, x + (0.3 + 0.3 * np.abs(x)) * e
+    yield "both on a log scale", np.exp(0.4 * x), np.exp(0.4 * (x + e))
+    yield "y censored at 0", x, np.maximum(0.0, x + e)
+    yield "x censored at 0", np.maximum(0.0, x), x + e
+    yield "two groups", x + 2 * (group := rng.random(n) < 0.3), x + e + group
+    yield "hidden cause", h + 0.5 * a, 0.8 * h + 1.2 * b
+    yield "hidden cause, normal noise", h + 0.3 * e, h + f
+    yield "x measured with noise", h + 0.7 * e, h + 0.3 * f
+
+
+def checks(options):
+    """Print shares of tables in which x → y and y → x are stated."""
+    import isthmus as ist
+
+    warnings.simplefilter("ignore")
+    sizes = (500, 1000, 2000, 5000, 20000)
+    print("| case: x → y, y → x | " + " | ".join(f"{n:,} rows" for n in sizes) + " |")
+    print("| --- " * (1 + len(sizes)) + "|")
+    shares = defaultdict(dict)
+    for n in sizes:
+        stated = defaultdict(list)
+        for seed in range(options.first, options.first + options.seeds):
+            for name, x, y in violations(np.random.default_rng((seed, n)), n):
+                solution = ist.learn({"x": x, "y": y}, search=ist.LiNGAM())
+                told = solution.directions.determined
+                stated[name].append((("x", "y") in told, ("y", "x") in told))
+        for name, pairs in stated.items():
+            shares[name][n] = "{:.2f}, {:.2f}".format(*np.mean(pairs, axis=0))
+    for name, cells in shares.items():
+        print(f"| {name} | " + " | ".join(cells.values()) + " |")
 
 
 def render(options):
@@ -162,10 +204,10 @@ def render(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["ours", "peer", "calibration", "render"])
+    parser.add_argument("what", choices=["ours", "peer", "calibration", "render", "checks"])
     parser.add_argument("--nodes", type=int, nargs="+", default=[10])
     parser.add_argument("--noise", nargs="+", default=list(NOISE))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     given = parser.parse_args()
-    {"ours": ours, "peer": peer, "calibration": calibration, "render": render}[given.what](given)
+    globals()[given.what](given)

@@ -26,7 +26,7 @@ from isthmus.objectives.local import (
     PenalisedScore,
     PythonLocalScore,
 )
-from isthmus.objectives.noise import INDEPENDENT_NOISE, NoiseTest
+from isthmus.objectives.noise import INDEPENDENT_NOISE, NoiseFit, NoiseTest
 from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
 from isthmus.objectives.score_bound import BoundWork, ScoreBound
@@ -69,6 +69,7 @@ __all__ = [
     "LocalScore",
     "MatrixCorrelations",
     "MomentsLoss",
+    "NoiseFit",
     "NoiseTest",
     "Objective",
     "Pairs",

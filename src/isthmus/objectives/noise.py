@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.local import LocalScore
 
 INDEPENDENT_NOISE: Capability[NoiseTest] = Capability("tests of independent noise")
 """p-values of linear regressions with independent noise; see `NoiseTest`."""
+
+
+class NoiseFit(NamedTuple):
+    """How well a regression with independent noise fits.
+
+    Attributes
+    ----------
+    p_value
+        The p-value of the test.
+    misfit
+        The statistic: it grows with the rows and with the squared distance from the model.
+    possible
+        Upper limit of the distance that these rows allow for, in the unit of `misfit`: with a
+        larger one, the statistic would have been larger in 95% of tables.
+    """
+
+    p_value: float
+    misfit: float = 0.0
+    possible: float = math.inf
 
 
 class NoiseTest(Objective):
@@ -30,10 +50,10 @@ class NoiseTest(Objective):
         self.nodes = tuple(nodes)
 
     @abstractmethod
-    def p_value(self, child: int, parents: Sequence[int]) -> float:
+    def fit(self, child: int, parents: Sequence[int]) -> NoiseFit:
         """Test whether a variable is linear in its parents with noise that is independent of them.
 
-        It is 1 if nothing can be tested, as for a variable without parents.
+        The p-value is 1 if nothing can be tested, as for a variable without parents.
 
         Parameters
         ----------

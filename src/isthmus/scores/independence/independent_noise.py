@@ -17,6 +17,7 @@ from isthmus.objectives import (
     LOCAL_SCORES,
     Capabilities,
     LocalScore,
+    NoiseFit,
     NoiseTest,
     PythonLocalScore,
 )
@@ -29,6 +30,8 @@ from isthmus.types import Bools, Floats, Integers
 
 _CLIPPED = 1e-4
 """Share of the variance beyond the radius of the basis from which a column is not tested."""
+_CONFIDENCE = 0.95
+"""Confidence of the upper limit of a misfit."""
 _SINGULAR = 1e-9
 """Eigenvalues of the correlations of conditions up to this are taken for zero."""
 
@@ -40,10 +43,10 @@ class IndependentNoise(Score[Moments, NoiseTest]):
 
     It is so in the direction of cause and effect. In the other direction it is not, unless all
     noise is normal, so that directions can be told which partial correlations leave open. Tested
-    are joint moments up to the fourth order: whether squares of the parents improve the
-    regression, and whether the variance of the noise depends on the parents. All are moments of
-    the columns and of their products, so that the test works wherever sums do: in a warehouse, and
-    across organisations. Of more than 100 columns, only those pairs are multiplied that have the
+    is whether squares and cubes of the parents improve the regression, and whether the variance of
+    the noise depends on the parents and their squares. All are moments of the columns, their powers
+    and their products, so that the test works wherever sums do: in a warehouse, and across
+    organisations. Of more than 100 columns, only those pairs are multiplied that have the
     largest partial correlations; the variance is tested where the products are known.
 
     Parameters
@@ -51,7 +54,7 @@ class IndependentNoise(Score[Moments, NoiseTest]):
     score
         Score of the graph that `LiNGAM` begins with.
     basis
-        Squares and products, with a radius that no value exceeds. Columns with values beyond it
+        Powers and products, with a radius that no value exceeds. Columns with values beyond it
         are not tested.
 
     Examples
@@ -63,8 +66,8 @@ class IndependentNoise(Score[Moments, NoiseTest]):
     >>> table = {"cause": cause, "effect": cause + rng.uniform(size=500)}
     >>> test = ist.IndependentNoise()
     >>> test = test.bind(ist.summarise(ist.WithFeatures(table, test.basis)))
-    >>> round(test.p_value(1, [0]), 3), round(test.p_value(0, [1]), 3)
-    (0.075, 0.0)
+    >>> round(test.fit(1, [0]).p_value, 3), round(test.fit(0, [1]).p_value, 3)
+    (0.103, 0.0)
     """
 
     score: Score[Any, Any] = GaussianEBIC()
@@ -81,7 +84,7 @@ class IndependentNoise(Score[Moments, NoiseTest]):
         features = [v.features for v in statistics.schema.variables]
         if not all(f and isinstance(f.basis, Products) for f in features):
             raise MismatchError(
-                f"{self!r} needs squares and products of every variable. Give the table, or the "
+                f"{self!r} needs powers and products of every variable. Give the table, or the "
                 "moments of WithFeatures(table, Products())."
             )
         return _FourthMoments(statistics, self.score)
@@ -91,8 +94,9 @@ class IndependentNoise(Score[Moments, NoiseTest]):
 class _FourthMoments(NoiseTest):
     """Joint moments up to the fourth order of columns of mean 0 and variance 1.
 
-    `_covariance` is that of the columns and of their products. Column i is in place i, and
-    the product of columns i and j in place ``_product[i, j]``, which is -1 if there is none.
+    `_covariance` is that of the columns, of their products and of their cubes. Column i is in place
+    i, the product of columns i and j in place ``_product[i, j]``, which is -1 if there is none, and
+    the cube of column i in place ``_cube[i]``.
     """
 
     def __init__(self, moments: Moments, score: Score[Any, Any]) -> None:
@@ -101,37 +105,48 @@ class _FourthMoments(NoiseTest):
         self._n = moments.n
         self._score = score
         self._covariance, self._product = _standardised(moments)
+        self._cube = np.arange(-len(self.nodes), 0) + len(self._covariance)
         self._tested = _tested(moments)
 
-    def p_value(self, child: int, parents: Sequence[int]) -> float:
-        from scipy.special import chdtrc
+    def fit(self, child: int, parents: Sequence[int]) -> NoiseFit:
+        from scipy.special import chdtrc, chndtrinc
 
         values = np.array(parents, np.int64)
         if not len(values) or not (self._tested[child] and self._tested[values].all()):
-            return 1.0
+            return NoiseFit(1.0)
         weights = self._residual(child, values)
         family = np.array([child, *parents])
         covariance, squares = self._covariance, self._product[values, values]
+        powers = np.concatenate([squares, self._cube[values]])
         variance = float(weights @ covariance[np.ix_(family, family)] @ weights)
         if variance <= _SINGULAR:
-            return 1.0  # determined by the parents, so there is no noise
+            return NoiseFit(1.0)  # determined by the parents, so there is no noise
         # Noise that is independent of the parents is uncorrelated with every curve of them.
-        inner, cross = covariance[np.ix_(values, values)], covariance[np.ix_(values, squares)]
-        left = covariance[np.ix_(squares, squares)] - cross.T @ np.linalg.lstsq(inner, cross)[0]
-        conditions = weights @ covariance[np.ix_(family, squares)]
+        inner, cross = covariance[np.ix_(values, values)], covariance[np.ix_(values, powers)]
+        whole = covariance[np.ix_(powers, powers)]
+        left = whole - cross.T @ np.linalg.lstsq(inner, cross)[0]
+        line = left.diagonal() <= _SINGULAR * whole.diagonal()  # as for two values
+        left[line], left[:, line] = 0.0, 0.0
+        conditions = weights @ covariance[np.ix_(family, powers)]
         spread = variance * left
         coefficients, products = self._square_of(weights, family)
         if (products >= 0).all():  # and its square is uncorrelated with every function of them
             functions = np.concatenate([values, squares])
             third, fourth = self._higher(weights, family, coefficients, products, variance)
-            both = third * np.concatenate([np.zeros_like(left), left], axis=1)
+            k = len(values)
+            both = third * np.concatenate([np.zeros((2 * k, k)), left[:, :k]], axis=1)
             own = (fourth - variance**2) * covariance[np.ix_(functions, functions)]
             conditions = np.concatenate(
                 [conditions, coefficients @ covariance[np.ix_(products, functions)]]
             )
             spread = np.block([[spread, both], [both.T, own]])
         statistic, freedom = _quadratic_form(conditions, spread)
-        return float(chdtrc(freedom, self._n * statistic)) if freedom else 1.0
+        if not freedom:
+            return NoiseFit(1.0)
+        misfit = self._n * statistic
+        # A fit that is better than is to be expected is chance.
+        possible = float(chndtrinc(max(misfit, freedom), freedom, 1.0 - _CONFIDENCE))
+        return NoiseFit(float(chdtrc(freedom, misfit)), misfit, possible)
 
     def _residual(self, child: int, parents: Integers) -> Floats:
         """Return the weights of a child and its parents in what the regression leaves."""
@@ -250,30 +265,39 @@ def _pairs(size: int) -> tuple[Integers, Integers, Floats]:
 
 
 def _standardised(moments: Moments) -> tuple[Floats, Integers]:
-    """Return the covariances of standardised columns and their products, and where these are."""
+    """Return the covariances of standardised columns, products and cubes, in this order.
+
+    The second item says where the product of two columns is.
+    """
     starts = np.array([start for start, _ in moments.blocks])
     d, schema = len(starts), moments.schema
-    # The functions of a variable are u, 2 u² - 1, and products with its partners.
-    multiplied = [
-        (i, j, start + 2 + k)
+    # The functions of a variable are u, 2 u² - 1, 4 u³ - 3 u, and products with its partners.
+    multiplied = [(i, i, start + 2) for i, start in enumerate(starts)]
+    multiplied += [
+        (i, schema.index(name), start + 4 + k)
         for i, (v, start) in enumerate(zip(schema.variables, starts, strict=True))
-        for k, j in enumerate([i, *(schema.index(name) for name, *_ in _features(v).partners)])
+        for k, (name, *_) in enumerate(_features(v).partners)
     ]
     later, earlier, places = np.array(multiplied).T
     product = np.full((d, d), -1)
     product[later, earlier] = product[earlier, later] = d + np.arange(len(later))
-    factors = np.concatenate([np.ones(d), np.where(later == earlier, 0.5, 1.0)])
-    chosen = np.concatenate([starts + 1, places])
+    factors = np.concatenate([np.ones(d), np.where(later == earlier, 0.5, 1.0), np.full(d, 0.25)])
+    chosen = np.concatenate([starts + 1, places, starts + 3])
+    last = len(chosen) - d
     covariance = moments.scatter()[np.ix_(chosen, chosen)] / moments.n
     covariance *= factors[:, None]
     covariance *= factors
     centre, spread = moments.mean()[starts + 1], np.sqrt(covariance.diagonal()[:d])
-    for _ in range(2):  # (u - a)(v - b) = u v - b u - a v + a b, in rows and then in columns
-        covariance[d:] -= centre[earlier, None] * covariance[later]
-        covariance[d:] -= centre[later, None] * covariance[earlier]
+    for _ in range(2):  # in rows and then in columns
+        # (u - a)³ = u³ - 3 a u² + 3 a² u - a³, and a quarter of the polynomial is u³ - 3/4 u.
+        covariance[last:] -= 3.0 * centre[:, None] * covariance[d : 2 * d]
+        covariance[last:] += (3.0 * centre[:, None] ** 2 + 0.75) * covariance[:d]
+        # (u - a)(v - b) = u v - b u - a v + a b
+        covariance[d:last] -= centre[earlier, None] * covariance[later]
+        covariance[d:last] -= centre[later, None] * covariance[earlier]
         covariance = covariance.T
     spread = np.where(spread > 0, spread, 1.0)
-    scales = np.concatenate([spread, spread[later] * spread[earlier]])
+    scales = np.concatenate([spread, spread[later] * spread[earlier], spread**3])
     covariance /= scales[:, None]
     covariance /= scales
     return covariance, product

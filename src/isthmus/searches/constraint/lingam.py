@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -15,7 +16,7 @@ from isthmus.graphs.order import topological
 from isthmus.graphs.orientation import Mixed, compelled_parents, preferred_extension
 from isthmus.graphs.possible_parents import possible_parents
 from isthmus.kernels.orders import OrderDescent, Parents
-from isthmus.objectives import INDEPENDENT_NOISE, NoiseTest
+from isthmus.objectives import INDEPENDENT_NOISE, NoiseFit, NoiseTest
 from isthmus.options import require_instance, require_number
 from isthmus.plurals import counted
 from isthmus.results.details import NoiseDetails
@@ -23,6 +24,10 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss import Boss
 from isthmus.types import Work
 
+_RATIO = 8.0
+"""The direction that is excluded must misfit this many times as much as the other one may. Where
+effects are curved or noise grows, both misfit, by a factor of 3 to 7. See
+``benchmarks/results/lingam.md``."""
 _MOST_SETS = 1000
 """A node with more possible sets of parents is not tested: its edges stay open."""
 
@@ -39,11 +44,14 @@ class LiNGAM(Search[NoiseTest]):
     graph. For every set of parents that a variable has in some graph of the class, it is tested
     whether the variable is linear in them with independent noise. A direction is excluded if all
     sets that contain the edge are rejected. An edge is oriented if exactly one of its directions is
-    excluded, and stays open otherwise: if noise is near to normal, neither is. A direction that the
-    tests tell is wrong only if a correct set was rejected, with a probability of about ``alpha``,
-    provided that the class is correct and no common cause is missing. Finally, the parents of every
-    variable are tested, at ``alpha`` divided by the number of variables, and a note names those
-    that do not fit. With more than 100 variables, the order is that of `Boss`.
+    excluded, and if that one misfits at least eight times as much as the other one can misfit at
+    the 95% level: where effects are curved or noise grows, both misfit, and few rows may show only
+    one of them. Otherwise the edge stays open: if noise is near to normal, neither is excluded. A
+    direction that the tests tell is wrong only if a correct set was rejected, with a probability of
+    about ``alpha``, provided that the class is correct and no common cause is missing. One that is
+    missing is noticed if there are enough rows. Finally, the parents of every variable are tested,
+    at ``alpha`` divided by the number of variables, and a note names those that do not fit. With
+    more than 100 variables, the order is that of `Boss`.
 
     ``solution.directions`` says what is determined, ``solution.details.p_values`` has the p-values
     of both directions of every edge that the class leaves open.
@@ -102,7 +110,7 @@ class _LiNGAMRun(Run[SearchResult]):
         self._parents: Parents = ()
         self._graph: Mixed | None = None
         self._oriented: list[tuple[int, int]] = []
-        self._known: dict[tuple[int, int], float] = {}
+        self._known: dict[tuple[int, int], NoiseFit] = {}
         self._directions: dict[tuple[int, int], float] = {}
         self._rejected: list[str] = []
         self._work = self._iterate()
@@ -117,7 +125,7 @@ class _LiNGAMRun(Run[SearchResult]):
         for node, (own, around) in enumerate(
             zip(self._graph.parents, self._graph.neighbours, strict=True)
         ):
-            if own and not around and self._p_value(node, own) < level:
+            if own and not around and self._fit(node, own).p_value < level:
                 self._rejected.append(self._test.nodes[node])
             yield
 
@@ -146,19 +154,25 @@ class _LiNGAMRun(Run[SearchResult]):
         open_edges = list(graph.undirected())
         while open_edges:
             excluded = {}
-            possible: dict[tuple[int, int], float] = {}
+            possible: dict[tuple[int, int], NoiseFit] = {}
             for node in sorted({end for edge in open_edges for end in edge}):
                 possible |= self._possible(graph, node)
                 yield
-            self._directions |= possible
+            self._directions |= {edge: fit.p_value for edge, fit in possible.items()}
             for a, b in open_edges:
-                forward, backward = possible[a, b], possible[b, a]
-                if (forward < self._alpha) != (backward < self._alpha):
-                    excluded[a, b] = min(forward, backward), backward < forward
+                for edge, is_ab in (((a, b), True), ((b, a), False)):
+                    kept, other = possible[edge], possible[edge[::-1]]
+                    if self._excludes(kept, other):
+                        excluded[a, b] = other.p_value, is_ab
             if not excluded:
                 return
             self._orient(graph, sorted((p, *e, is_ab) for e, (p, is_ab) in excluded.items()))
             open_edges = list(graph.undirected())
+
+    def _excludes(self, kept: NoiseFit, other: NoiseFit) -> bool:
+        """Return whether one direction fits, and the other one would have to misfit much more."""
+        told = other.p_value < self._alpha <= kept.p_value
+        return told and other.misfit >= _RATIO * kept.possible
 
     def _orient(self, graph: Mixed, edges: Iterable[tuple[float, int, int, bool]]) -> None:
         """Orient edges, those of the smallest p-values first, and what follows by Meek's rules."""
@@ -169,27 +183,27 @@ class _LiNGAMRun(Run[SearchResult]):
                 graph.close(graph.affected(*edge))
                 self._oriented.append(edge)
 
-    def _possible(self, graph: Mixed, node: int) -> dict[tuple[int, int], float]:
-        """Return for each open edge to a node the largest p-value of the sets that contain it."""
+    def _possible(self, graph: Mixed, node: int) -> dict[tuple[int, int], NoiseFit]:
+        """Return for each open edge to a node the best fit of the sets that contain it."""
         around = list(bits(graph.neighbours[node]))
         nodes = self._test.nodes
         pattern = PDAG.from_masks(nodes, graph.parents, graph.neighbours)
         sets = list(islice(possible_parents(pattern, nodes[node]), _MOST_SETS + 1))
         if len(sets) > _MOST_SETS:
-            return {(other, node): 1.0 for other in around}
-        largest = {(other, node): 0.0 for other in around}
+            return {(other, node): NoiseFit(1.0) for other in around}
+        best = {(other, node): NoiseFit(0.0, math.inf) for other in around}
         for names in sets:
             parents = mask_of(pattern.index(name) for name in names)
             if parents & graph.neighbours[node]:
-                p_value = self._p_value(node, parents)
+                fit = self._fit(node, parents)
                 for other in bits(parents & graph.neighbours[node]):
-                    largest[other, node] = max(largest[other, node], p_value)
-        return largest
+                    best[other, node] = max(best[other, node], fit, key=_quality)
+        return best
 
-    def _p_value(self, node: int, parents: int) -> float:
+    def _fit(self, node: int, parents: int) -> NoiseFit:
         key = (node, parents)
         if key not in self._known:
-            self._known[key] = self._test.p_value(node, list(bits(parents)))
+            self._known[key] = self._test.fit(node, list(bits(parents)))
         return self._known[key]
 
     def step(self) -> bool:
@@ -259,6 +273,11 @@ class _LiNGAMRun(Run[SearchResult]):
             "a graph of a high score, improved by a model of the noise, and then "
             f"{len(self._known):,} tests of noise oriented {counted(len(self._oriented), 'edge')}."
         )
+
+
+def _quality(fit: NoiseFit) -> tuple[float, float]:
+    """Compare fits by their p-values, and those that are all rejected with 0 by the misfit."""
+    return fit.p_value, -fit.misfit
 
 
 def _class_of(parents: Iterable[tuple[int, ...]], knowledge: BoundKnowledge) -> Mixed:

@@ -1,4 +1,4 @@
-"""Squares and products of all variables, clipped beyond a radius."""
+"""Powers and products of all variables, clipped beyond a radius."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from isthmus.types import Floats
 @register_basis
 @dataclass(frozen=True)
 class Products(Basis):
-    """Every variable, its square, and its products with the other variables.
+    """Every variable, its square and cube, and its products with the other variables.
 
-    Their moments are the joint moments of the variables up to the fourth order. The square is
-    written as the Chebyshev polynomial of degree 2.
+    Their moments are the joint moments of the variables up to the fourth order, and some of higher
+    ones. The powers are written as Chebyshev polynomials.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class Products(Basis):
 
     @property
     def _powers(self) -> Chebyshev:
-        return Chebyshev(2, self.radius)
+        return Chebyshev(3, self.radius)
 
     @property
     def size(self) -> int:
-        return 2
+        return 3
 
     @property
     def window(self) -> tuple[float, float]:
