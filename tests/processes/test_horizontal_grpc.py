@@ -98,7 +98,7 @@ def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) ->
     assert solution.identified == expected.identified != ()
     assert solution.cpdag == expected.cpdag
     assert solution.score == pytest.approx(expected.score)
-    assert "sums and products of 9 basis functions of 3 variables" in world.log("coordinator")
+    assert "sums and products of 12 basis functions of 3 variables" in world.log("coordinator")
 
 
 def test_kills_and_a_flapping_network(hospitals: Callable[..., Hospitals]) -> None:
