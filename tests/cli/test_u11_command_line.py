@@ -57,7 +57,7 @@ def test_searches_of_series_need_lags(table: str, capsys: pytest.CaptureFixture[
 
 def test_tiers_are_not_called_a_discovery(table: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", table, "--tier", "g", "--tier", "a", "--tier", "b"]) == 0
-    assert "Background knowledge fixes" in capsys.readouterr().out
+    assert "Background knowledge decides" in capsys.readouterr().out
 
 
 def test_the_bootstrap_speaks_of_shares(

@@ -87,7 +87,7 @@ def test_targets_orient_edges(make: Any) -> None:
     assert set(solution.dag.edges) == {("a", "b"), ("b", "c")}
     assert set(solution.cpdag.directed) == {("a", "b"), ("b", "c")}
     assert "InterventionalScore" in solution.choice
-    assert "The data determine both directions." in str(solution)
+    assert "The data decide both directions by at least 5 nats." in str(solution)
 
 
 def test_only_what_targets_tell_is_directed() -> None:

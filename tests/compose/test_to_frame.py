@@ -33,7 +33,10 @@ def test_every_result_has_a_labelled_table() -> None:
             zip(edges["from"], edges["to"], strict=True), edges["direction_determined"], strict=True
         )
     )
-    assert found == {edge: edge in solution.cpdag.directed for edge in solution.dag.edges}
+    directions = solution.directions
+    assert found == {edge: edge in directions.determined for edge in solution.dag.edges}
+    assert list(edges["decided_by"]) == [directions.decided_by(e) for e in solution.dag.edges]
+    assert list(edges["margin"]) == [directions.margins[e] for e in solution.dag.edges]
     draws = ist.sample(DATA, draws=20, progress=False)
     chances = ist.to_frame(draws, {})
     matrix = draws.edge_probabilities()

@@ -26,9 +26,11 @@ def test_plurals_are_right() -> None:
     assert str(solution(["a"], [])).startswith("0 edges, 1 variable, score 1")
     text = str(solution(["a", "b"], [("a", "b")]))
     assert text.startswith("1 edge, 2 variables")
-    assert "The data determine no direction: 1 edge can point either way." in text
+    assert "The direction of the edge is open: the edge can point either way." in text
     collider = str(solution(["a", "b", "c"], [("a", "c"), ("b", "c")]))
-    assert "The data determine both directions." in collider
+    assert (
+        "Both directions are those of the learned graph, and margins were not measured." in collider
+    )
 
 
 def test_a_solution_without_statistics_says_what_it_cannot_do() -> None:

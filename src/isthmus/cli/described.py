@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from textwrap import fill, wrap
@@ -159,11 +160,10 @@ def described_solution(solution: Any) -> str:
     if hasattr(solution, "pag"):
         lines = [" ".join(line.splitlines()) for line in str(solution.pag).split("\n")]
         return "\n".join([summary(solution), *lines])
-    edges = solution.dag.edges
-    directed = set(solution.cpdag.directed if getattr(solution, "equivalent", False) else edges)
-    lines = [f"{a} {'→' if (a, b) in directed else '—'} {b}" for a, b in edges]
+    free = set(solution.directions.open)
+    lines = [f"{a} {'—' if (a, b) in free else '→'} {b}" for a, b in solution.dag.edges]
     lines = [" ".join(line.splitlines()) for line in lines]
-    text = summary(solution).replace("can point either way", "can point either way (shown as —)")
+    text = re.sub(r"\b(is|are) open:", r"\1 open (shown as —):", summary(solution))
     return "\n".join([text, *lines])
 
 

@@ -102,8 +102,9 @@ def facts(solution: ist.Solution | ist.PAGSolution) -> dict[str, Any]:
         graph = {
             "nodes": solution.dag.nodes,
             "edges": solution.dag.edges,
-            "directed": solution.cpdag.directed,
-            "undirected": solution.cpdag.undirected,
+            "directed": [e for e in solution.dag.edges if e not in solution.directions.open],
+            "undirected": solution.directions.open,
+            "directions": solution.directions.to_list(),
             "equivalent": solution.equivalent,
             "score": solution.score,
             "sense": solution.sense,

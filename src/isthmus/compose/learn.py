@@ -285,7 +285,7 @@ def learn(
         notes=notes,
         reading=problem.reading,
         details=result.details,
-        statistics_kept=LearnedStatistics.of(problem, again),
+        statistics_kept=LearnedStatistics.of(problem, again, getattr(search, "max_parents", None)),
         provenance=provenance,
         identified=identified,
     )

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import Any, final
 
 import numpy as np
@@ -27,13 +28,15 @@ from isthmus.fitting import (
     fit_mixed,
     fit_tables,
 )
-from isthmus.graphs import DAG
+from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GPNetwork, Level, Network
 from isthmus.models.column_maps import ColumnMap, scored_nodes
-from isthmus.objectives import INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
+from isthmus.objectives import INDEPENDENCE_TESTS, INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
+from isthmus.results.directions import Edges
 from isthmus.results.effects import EffectComparison
 from isthmus.results.estimate_effects import Adjusted
+from isthmus.searches.greedy.reversals import reversal_margins, reversal_seconds
 from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
     CountPlan,
@@ -51,6 +54,8 @@ _NONLINEAR = (
     "an edge with a 95% band, or learn it with a linear score such as GaussianBIC()."
 )
 """What to call for nonlinear effects."""
+_MARGIN_SECONDS = 10.0
+"""Margins of directions are not measured unasked if that is estimated to take longer."""
 
 
 @final
@@ -77,6 +82,10 @@ class LearnedStatistics:
         copies, so that rows stay where they are.
     maps
         What a transform did to the numbers of some columns.
+    tested
+        Whether tests have decided on directions, and no score.
+    max_parents
+        Maximum number of parents of a node in the search; None for no limit.
     """
 
     statistics: Summary
@@ -86,13 +95,18 @@ class LearnedStatistics:
     fit_caveat: str | None = None
     source: Source | None = None
     maps: Mapping[str, ColumnMap] = field(default_factory=dict)
+    tested: bool = False
+    max_parents: int | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
 
     @classmethod
     def of(
-        cls, problem: Problem, learn_again: Callable[[Moments], Solution] | None = None
+        cls,
+        problem: Problem,
+        learn_again: Callable[[Moments], Solution] | None = None,
+        max_parents: int | None = None,
     ) -> LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
@@ -112,6 +126,8 @@ class LearnedStatistics:
             else None,
             source if source.in_memory or problem.schema.of_kind(Kind.DISCRETE) else None,
             problem.reading.maps,
+            not {INDEPENDENCE_TESTS, INDEPENDENT_NOISE}.isdisjoint(problem.objective.capabilities),
+            max_parents,
         )
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
@@ -251,6 +267,16 @@ class LearnedStatistics:
                 others = [p for p in parents if p != position[parent]]
                 strengths[parent, child] = full - local.local(position[child], others)
         return strengths
+
+    def margins(
+        self, dag: DAG, edges: Edges, knowledge: Knowledge, *, patient: bool = False
+    ) -> dict[tuple[str, str], float] | None:
+        """Return for each edge by how much the score decreases if it points the other way."""
+        local = self.local
+        seconds = inf if local is None else reversal_seconds(local, len(edges))
+        if local is None or seconds == inf or (seconds > _MARGIN_SECONDS and not patient):
+            return None
+        return reversal_margins(local, dag, edges, knowledge, self.max_parents)
 
 
 def statistics_kept_from_bytes(content: bytes, maps: Mapping[str, ColumnMap]) -> LearnedStatistics:

@@ -34,7 +34,7 @@ def to_frame(result: object, like: object, *, node: str | None = None) -> Any:
     answer to a query                       combination of levels, or variable
     discrete network, with ``node``         cell of the probability table of this node
     Gaussian network                        edge, with its coefficient
-    solution                                edge, and whether its direction is determined
+    solution                                edge, and who decides its direction, by what margin
     posterior                               edge that occurs, with its probability
     bootstrap (ensemble)                    edge that occurs, with its share
     ======================================= ============================================
@@ -95,13 +95,14 @@ def _columns(result: object, node: str | None) -> dict[str, Any]:
         case Ensemble():
             return _edges(result.nodes, result.edge_probabilities(), "share")
         case Solution():
-            graph = result.cpdag
-            determined = set(graph.directed) if result.equivalent else set(result.dag.edges)
-            edges = result.dag.edges
+            directions, edges = result.directions, result.dag.edges
+            determined = set(directions.determined)
             return {
                 "from": np.array([a for a, _ in edges], dtype=object),
                 "to": np.array([b for _, b in edges], dtype=object),
                 "direction_determined": np.array([edge in determined for edge in edges], np.bool_),
+                "decided_by": np.array([directions.decided_by(e) for e in edges], dtype=object),
+                "margin": np.array([directions.margins.get(e, np.nan) for e in edges], np.float64),
             }
         case _:
             raise MismatchError(

@@ -481,6 +481,11 @@ class ExactSampler:
 class HillClimb:
     def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, tabu: int, patience: int, restarts: int, seed: int | None) -> None: ...
 
+    def start(self, parents: Sequence[Sequence[int]], *, parent: int, child: int, restarts: int, nearby: bool) -> None:
+        """
+        Begin anew from this graph, without removing or reversing one edge of it.
+        """
+
     def step(self, seconds: float = 0.01) -> bool:
         """Search for at most this many seconds; return whether it is done."""
 

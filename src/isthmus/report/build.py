@@ -88,6 +88,9 @@ class ColumnRead(Protocol):
 class DirectionsKnown(Protocol):
     """What determines the directions of edges."""
 
+    def decided_by(self, edge: tuple[str, str]) -> str:
+        """Return it for one edge; "nobody" if the edge is drawn without an arrowhead."""
+
     def describe(self, edge: tuple[str, str]) -> str:
         """Return it for one edge, in a few words."""
 
@@ -102,6 +105,10 @@ class Reportable(Protocol):
     @property
     def cpdag(self) -> CPDAG | PDAG:
         """Its equivalence class."""
+
+    @property
+    def drawn(self) -> DAG | CPDAG | PDAG:
+        """The graph as it is drawn."""
 
     @property
     def equivalent(self) -> bool:
@@ -202,9 +209,8 @@ def build_page(
     if isinstance(network, str) and run_again.command is not None:
         network = _NO_PARAMETERS  # the reason is in words for programmers
     graph: Graph = result.cpdag if result.equivalent else result.dag
-    undirected = {frozenset(e) for e in result.cpdag.undirected} if result.equivalent else set()
     summary = str(result).splitlines()
-    written = graph if isinstance(network, str | GPNetwork) else network
+    written = result.drawn if isinstance(network, str | GPNetwork) else network
     return Page(
         title=title,
         nodes=graph.nodes,
@@ -216,7 +222,7 @@ def build_page(
             EdgeRow(
                 a,
                 b,
-                frozenset((a, b)) not in undirected,
+                result.directions.decided_by((a, b)) != "nobody",
                 (*sure.values.get((a, b), ()), *((own.get((a, b)),) if own else ())),
                 direction=result.directions.describe((a, b)),
             )
@@ -229,7 +235,7 @@ def build_page(
         comparison=None if reference is None else compare(graph, reference),
         run_again=run_again,
         exports=export(written),
-        draw=lambda: draw(graph, strengths),
+        draw=lambda: draw(result.drawn, strengths),
     )
 
 

@@ -1,69 +1,178 @@
-"""Which edge directions the data determine, which knowledge fixes, and which are open."""
+"""Who decides the direction of each edge: the data, background knowledge, or nobody."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias, final
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
 from isthmus.graphs import DAG, Knowledge
 from isthmus.plurals import counted
 
-Edges: TypeAlias = tuple[tuple[str, str], ...]
+Edge: TypeAlias = tuple[str, str]
+Edges: TypeAlias = tuple[Edge, ...]
+
+DECIDED = 5.0
+"""The data decide a direction if the best graph with the edge the other way round scores at least
+so many nats less. Two halves of Adult then contradict each other in one direction at most, and of
+directions in tables of simulated normal data less than 1 % are wrong: ``benchmarks/margins.py``."""
+
+_BY = {
+    "determined": "data",
+    "tested": "tests",
+    "fixed": "knowledge",
+    "open": "nobody",
+    "unmeasured": "not measured",
+}
 
 
 @final
 @dataclass(frozen=True)
 class Directions:
-    """The edges of a graph, by what determines their directions.
+    """The edges of a graph, by who decides their directions.
 
     ``str(directions)`` is a sentence about them.
 
     Attributes
     ----------
     determined
-        Edges whose directions the data determine.
+        Edges whose directions the data decide: by a margin of at least 5 nats, or by tests.
     fixed
         Edges whose directions follow only with background knowledge or the order of time.
     open
-        Edges that can point either way: graphs with both directions have the same score.
+        Edges that nobody decides: a graph with the other direction scores the same, or less than
+        5 nats lower. They are drawn without an arrowhead.
+    unmeasured
+        Edges with a direction in the learned graph, whose margins were not measured. That is so
+        without a local score of statistics at hand, as for `Notears` or tables that an engine or a
+        federation counts on demand, and if it would take long: see `Solution.measure_directions`.
+    margins
+        For each edge that was measured by how much less the best graph scores that has it the other
+        way round and agrees with the knowledge. It is infinite if there is no such graph. The best
+        graph is searched for, so a margin is an upper bound; with up to 10 variables it is exact.
+    tested
+        Whether tests decided instead of scores, as for `PC` and `LiNGAM`.
     """
 
     determined: Edges = ()
     fixed: Edges = ()
     open: Edges = ()
+    unmeasured: Edges = ()
+    margins: Mapping[Edge, float] = field(default_factory=dict)
+    tested: bool = False
 
-    def describe(self, edge: tuple[str, str]) -> str:
-        """Return what determines the direction of an edge, in a few words."""
+    def decided_by(self, edge: Edge) -> str:
+        """Return who decides a direction: data, tests, knowledge, nobody, or "not measured"."""
         if edge in self.determined:
-            return "determined by the data"
-        return "fixed by knowledge" if edge in self.fixed else "not determined"
+            return _BY["tested" if self.tested else "determined"]
+        groups = ("fixed", "open", "unmeasured")
+        return _BY[next(name for name in groups if edge in getattr(self, name))]
+
+    def describe(self, edge: Edge) -> str:
+        """Return who decides the direction of an edge, in a few words."""
+        words = {
+            "data": "determined by the data",
+            "tests": "determined by tests",
+            "knowledge": "fixed by knowledge",
+            "nobody": "not determined",
+            "not measured": "in the learned graph, margin not measured",
+        }
+        text, margin = words[self.decided_by(edge)], self.margins.get(edge, inf)
+        return text if margin == inf else f"{text}: margin {margin:.1f} nats"
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return one record per edge, as plain data for JSON; a margin may be None."""
+        edges = (*self.determined, *self.fixed, *self.open, *self.unmeasured)
+        margins = (self.margins.get(edge, inf) for edge in edges)
+        return [
+            {
+                "from": edge[0],
+                "to": edge[1],
+                "decided_by": self.decided_by(edge),
+                "margin": None if margin == inf else margin,
+            }
+            for edge, margin in zip(edges, margins, strict=True)
+        ]
+
+    @classmethod
+    def from_list(cls, records: Iterable[Mapping[str, Any]]) -> Directions:
+        """Return the directions of records that `to_list` has written."""
+        groups: dict[str, list[Edge]] = {by: [] for by in _BY.values()}
+        margins: dict[Edge, float] = {}
+        for record in records:
+            edge = (str(record["from"]), str(record["to"]))
+            groups[record["decided_by"]].append(edge)
+            if record["margin"] is not None:
+                margins[edge] = float(record["margin"])
+        tested = groups[_BY["tested"]]
+        return cls(
+            determined=tuple(tested or groups[_BY["determined"]]),
+            fixed=tuple(groups[_BY["fixed"]]),
+            open=tuple(groups[_BY["open"]]),
+            unmeasured=tuple(groups[_BY["unmeasured"]]),
+            margins=margins,
+            tested=bool(tested),
+        )
 
     def __str__(self) -> str:
-        known, fixed, free = len(self.determined), len(self.fixed), len(self.open)
-        total = known + fixed + free
+        data, known, free = len(self.determined), len(self.fixed), len(self.open)
+        total = data + known + free + len(self.unmeasured)
         if not total:
             return "There are no edges."
-        if known == total:
-            return f"The data determine {_all(total)}."
-        if fixed == total:
-            return f"Background knowledge fixes {_all(total)}."
-        either = f"{counted(free, 'edge')} can point either way"
-        if free == total:
-            return f"The data determine no direction: {either}."
-        parts = [f"The data determine {known or 'none'} of the {total} directions"]
-        if fixed:
-            parts.append(f"background knowledge fixes {fixed}")
+        who, margin = (
+            ("tests", "") if self.tested else ("the data", f" by at least {DECIDED:g} nats")
+        )
+        of = f" of {counted(total, 'direction')}"
+        clauses = []
+        if data:
+            clauses.append(
+                f"{who} decide {_all(total) if data == total else f'{data}{of}'}{margin}"
+            )
+            of = ""
+        if known:
+            number = _all(total) if known == total else f"{known}{of}"
+            clauses.append(f"background knowledge decides {number}")
+            of = ""
         if free:
-            parts.append(either)
-        return ", ".join(parts[:-1]) + f", and {parts[-1]}."
+            number = _all(total) if free == total else f"{free}{of}"
+            clauses.append(f"{number} {'is' if free == 1 else 'are'} open: {self._why_open()}")
+            of = ""
+        if self.unmeasured:
+            own = len(self.unmeasured)
+            number = _all(total) if own == total else f"{own}{of}"
+            verb = "is that" if own == 1 else "are those"
+            clauses.append(f"{number} {verb} of the learned graph, and margins were not measured")
+        text = "; ".join(clauses)
+        return f"{text[0].upper()}{text[1:]}."
+
+    def _why_open(self) -> str:
+        one = len(self.open) == 1
+        if any(edge not in self.margins for edge in self.open):
+            return f"{'the edge' if one else 'these edges'} can point either way"
+        best = f"the best graph that has {'it' if one else 'one of them'} the other way round"
+        if not any(self.margins[edge] for edge in self.open):
+            return f"{best} has the same score"
+        return f"{best} scores less than {DECIDED:g} nats lower"
+
+
+Measure: TypeAlias = Callable[[Edges, Knowledge], Mapping[Edge, float] | None]
+"""Returns the margins of edges among graphs that agree with the knowledge, if it can."""
 
 
 def split_directions(
-    dag: DAG, directed: Edges, knowledge: Knowledge, identified: Edges
+    dag: DAG,
+    directed: Edges,
+    knowledge: Knowledge,
+    identified: Edges,
+    measure: Measure,
+    *,
+    equivalent: bool = True,
+    tested: bool = False,
 ) -> Directions:
-    """Return the edges of a graph by what determines their directions.
+    """Return the edges of a graph by who decides their directions.
 
     Parameters
     ----------
@@ -72,12 +181,55 @@ def split_directions(
     directed
         Edges with a direction in its equivalence class, given the knowledge.
     knowledge
-        Background knowledge.
+        Background knowledge, without what the data have identified.
     identified
         Edges whose directions the targets of interventions or non-Gaussian noise determine.
+    measure
+        Measures margins.
+    equivalent
+        Whether the graph is one member of a class, which tells what follows from knowledge alone.
+    tested
+        Whether tests have decided on directions.
     """
-    # Two parents that are not adjacent determine directions. If knowledge keeps them apart, the
-    # data did not: with an edge between them, only the other directions are determined.
+    forbidden = knowledge.bind(dag.nodes).forbidden
+    closed = set(directed)
+    free = tuple(edge for edge in dag.edges if edge not in closed)
+    fixed = {(a, b) for a, b in directed if forbidden[dag.index(b), dag.index(a)]}
+    fixed |= closed.intersection(knowledge.required)
+    asked = tuple(edge for edge in dag.edges if edge in closed and edge not in fixed)
+    margins = None if tested else measure(asked, knowledge)
+    if margins is None:
+        if equivalent:
+            fixed |= closed - _told(dag, knowledge, identified)
+        others = _of(dag, closed - fixed)
+        return Directions(
+            determined=others if tested else (),
+            fixed=_of(dag, fixed),
+            open=free,
+            unmeasured=() if tested else others,
+            tested=tested,
+        )
+    margins = dict.fromkeys(free, 0.0) | dict.fromkeys(fixed, inf) | dict(margins)
+    fixed |= {edge for edge in asked if margins[edge] == inf}
+    clear = tuple(edge for edge in asked if DECIDED <= margins[edge] < inf)
+    if forbidden.sum() > len(forbidden) or knowledge.required:
+        # What the data decide they decide without knowledge, too.
+        without = measure(clear, Knowledge()) or {}
+        fixed |= {edge for edge in clear if without.get(edge, 0.0) < DECIDED}
+    return Directions(
+        determined=tuple(edge for edge in clear if edge not in fixed),
+        fixed=_of(dag, fixed),
+        open=tuple(edge for edge in dag.edges if margins[edge] < DECIDED),
+        margins={edge: margins[edge] for edge in dag.edges},
+    )
+
+
+def _told(dag: DAG, knowledge: Knowledge, identified: Edges) -> set[Edge]:
+    """Return the edges that have a direction in the equivalence class without knowledge.
+
+    Two parents that are not adjacent determine directions. If knowledge keeps them apart, the data
+    did not: with an edge between them, only the other directions are determined.
+    """
     forbidden = knowledge.bind(dag.nodes).forbidden
     apart = forbidden & forbidden.T
     place = {name: i for i, name in enumerate(dag.topological_order())}
@@ -85,12 +237,11 @@ def split_directions(
     joined = {(a, b) if place[a] < place[b] else (b, a) for a, b in pairs}
     whole = DAG(dag.nodes, [*dag.edges, *sorted(joined.difference(dag.edges))])
     told = whole.cpdag(Knowledge(required=identified)) if identified else whole.cpdag()
-    data, known = set(told.directed), set(directed)
-    return Directions(
-        determined=tuple(e for e in dag.edges if e in known and e in data),
-        fixed=tuple(e for e in dag.edges if e in known and e not in data),
-        open=tuple(e for e in dag.edges if e not in known),
-    )
+    return set(told.directed)
+
+
+def _of(dag: DAG, edges: set[Edge]) -> Edges:
+    return tuple(edge for edge in dag.edges if edge in edges)
 
 
 def _all(total: int) -> str:

@@ -125,7 +125,7 @@ def estimate_in_solution(
     # Knowledge that forbids the opposite direction is what an interval may take as given.
     learned = any(
         not forbidden[graph.index(b), graph.index(a)]
-        for a, b in solution.directions.determined
+        for a, b in graph.directed
         if {a, b} & {cause, effect}
     )
     return replace(estimate, learned_directions=learned)

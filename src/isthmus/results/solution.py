@@ -75,6 +75,18 @@ class StatisticsKept(Protocol):
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
 
+    @property
+    def tested(self) -> bool:
+        """Whether tests have decided on directions, and no score."""
+
+    def margins(
+        self, dag: DAG, edges: Edges, knowledge: Knowledge, *, patient: bool = False
+    ) -> dict[tuple[str, str], float] | None:
+        """Return for each edge by how much the score falls if it points the other way.
+
+        It is None without a score of statistics at hand and, unless patient, if it takes long.
+        """
+
     def to_bytes(self, dag: DAG | None) -> bytes:
         """Return what the methods of a loaded solution need, for a file; None for a PAG."""
 
@@ -119,6 +131,8 @@ class Solution:
     identified
         Edges whose directions the targets of interventions or non-Gaussian noise determine. Also
         ``knowledge`` has them.
+    directions_kept
+        What ``directions`` are, if they were loaded from a file or measured before.
     parameters_kept
         The network of `fit`, if the solution was loaded from a file that has it.
 
@@ -148,14 +162,52 @@ class Solution:
     provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
     identified: Edges = field(default=(), repr=False)
     parameters_kept: Network | None = field(default=None, repr=False, compare=False)
+    directions_kept: Directions | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def directions(self) -> Directions:
-        """Which edge directions the data determine, which knowledge fixes, and which are open."""
-        if not self.equivalent:
-            return Directions(determined=self.dag.edges)
-        known = Knowledge() if self.knowledge is None else self.knowledge
-        return split_directions(self.dag, self.cpdag.directed, known, self.identified)
+        """Who decides the direction of each edge: the data, with which margin, knowledge or nobody.
+
+        Margins are measured when they are first asked for, from the statistics of the solution, and
+        kept in files. They take a fraction of the time of the search, or are left out if that would
+        be more than some seconds; `measure_directions` measures them in any case.
+        """
+        return self._directions(patient=False)
+
+    def measure_directions(self) -> Solution:
+        """Return the solution with the margins of all directions, however long that takes."""
+        return replace(self, directions_kept=self._directions(patient=True))
+
+    def _directions(self, *, patient: bool) -> Directions:
+        if self.directions_kept is not None and not (patient and self.directions_kept.unmeasured):
+            return self.directions_kept
+        kept, known = self.statistics_kept, self.knowledge or Knowledge()
+        own = tuple(edge for edge in known.required if edge not in self.identified)
+        closed = self._closed()
+        return split_directions(
+            self.dag,
+            closed.directed if isinstance(closed, PDAG | CPDAG) else closed.edges,
+            replace(known, required=own),
+            self.identified,
+            lambda edges, knowledge: (
+                None if kept is None else kept.margins(self.dag, edges, knowledge, patient=patient)
+            ),
+            equivalent=self.equivalent,
+            tested=kept is not None and kept.tested,
+        )
+
+    def _closed(self) -> DAG | CPDAG | PDAG:
+        """Return the graph with all directions that its score tells, however little."""
+        return self.cpdag if self.equivalent else self.dag
+
+    @cached_property
+    def drawn(self) -> DAG | CPDAG | PDAG:
+        """The graph as it is drawn: without arrowheads where nobody decides the direction."""
+        graph, free = self._closed(), set(self.directions.open)
+        directed = graph.directed if isinstance(graph, PDAG | CPDAG) else graph.edges
+        if free.isdisjoint(directed):
+            return graph
+        return PDAG(graph.nodes, [edge for edge in directed if edge not in free], free)
 
     @cached_property
     def cpdag(self) -> CPDAG | PDAG:
@@ -294,7 +346,7 @@ class Solution:
         """
         from isthmus.results.solution_file import plain_solution
 
-        plain = plain_solution({f.name: getattr(self, f.name) for f in fields(self)})
+        plain = plain_solution(self._attributes())
         return plain | {"details": self.details.to_dict()}
 
     def save(
@@ -328,7 +380,7 @@ class Solution:
         """
         from isthmus.results.solution_file import write_solution
 
-        attributes = {f.name: getattr(self, f.name) for f in fields(self)}
+        attributes = self._attributes()
         attributes["parameters_kept"] = None
         with suppress(*() if parameters else (IsthmusError,)):
             if parameters or statistics:
@@ -336,6 +388,10 @@ class Solution:
         if not statistics:
             attributes["statistics_kept"] = None
         write_solution(attributes, path)
+
+    def _attributes(self) -> dict[str, Any]:
+        own = {f.name: getattr(self, f.name) for f in fields(self)}
+        return own | {"directions_kept": self.directions}
 
     def _own_parameters(self) -> Network:
         """Return the network of `fit`, if it is the model that was learned."""
@@ -364,7 +420,7 @@ class Solution:
         write_bif(network, path)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the equivalence class, or the graph if the score distinguishes its members.
+        """Draw the graph, without arrowheads where nobody decides the direction.
 
         Stronger edges are wider, if the solution has the statistics to compute strengths.
 
@@ -377,8 +433,7 @@ class Solution:
         """
         from isthmus.plots import plot_graph
 
-        graph = self.cpdag if self.equivalent else self.dag
-        return plot_graph(graph, ax=ax, **({"strengths": self._known_strengths()} | options))
+        return plot_graph(self.drawn, ax=ax, **({"strengths": self._known_strengths()} | options))
 
     def report(
         self,
@@ -432,8 +487,7 @@ class Solution:
     def _repr_html_(self) -> str | None:
         from isthmus.plots import notebook_drawing
 
-        graph = self.cpdag if self.equivalent else self.dag
-        return notebook_drawing(graph, str(self), strengths=self._known_strengths())
+        return notebook_drawing(self.drawn, str(self), strengths=self._known_strengths())
 
     def _known_strengths(self) -> dict[tuple[str, str], float] | None:
         try:
@@ -453,7 +507,7 @@ class Solution:
             self.choice,
             str(self.status),
         ]
-        if self.equivalent and self.dag.edges:
+        if self.dag.edges:
             lines.append(str(self.directions))
         return "\n".join((*lines, *self.notes))
 

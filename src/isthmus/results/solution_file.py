@@ -18,6 +18,7 @@ from isthmus.graphs import DAG, PAG, Knowledge
 from isthmus.io.json_text import from_json, to_json
 from isthmus.models import Network
 from isthmus.models.column_maps import plain_maps, read_maps
+from isthmus.results.directions import Directions
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.ensemble_file import DAMAGE
 from isthmus.results.provenance import read_provenance
@@ -67,6 +68,7 @@ def _plain_dag(attributes: dict[str, Any]) -> dict[str, Any]:
         "sense": attributes["sense"],
         "equivalent": attributes["equivalent"],
         "identified": attributes["identified"],
+        "directions": attributes["directions_kept"].to_list(),
     }
 
 
@@ -160,7 +162,18 @@ def _dag(content: dict[str, Any], fitted: str | None) -> dict[str, Any]:
         "sense": Sense(content["sense"]),
         "equivalent": content["equivalent"],
         "identified": tuple((str(a), str(b)) for a, b in content["identified"]),
+        "directions_kept": _directions(content, dag),
     }
+
+
+def _directions(content: dict[str, Any], dag: DAG) -> Directions | None:
+    """Return who decides directions; None if the file is from a version that did not measure it."""
+    if "directions" not in content:
+        return None
+    directions = Directions.from_list(content["directions"])
+    if {(r["from"], r["to"]) for r in directions.to_list()} != {*dag.edges}:
+        raise FormatError("its directions are not those of its edges.")
+    return directions
 
 
 def _pag(content: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,34 @@ HillClimb::HillClimb(std::shared_ptr<const LocalScore> score, Rules rules, const
     for (std::size_t v = gains_.size(); v > 0; --v) stale_.push_back(static_cast<Variable>(v - 1));
 }
 
+void HillClimb::start(const std::vector<std::vector<Variable>>& parents, Variable parent,
+                      Variable child, std::size_t restarts, bool nearby) {
+    // Edges are removed before any is added, so that there is never a cycle.
+    for (const auto kind : {EdgeChange::Kind::remove, EdgeChange::Kind::add}) {
+        const bool adding = kind == EdgeChange::Kind::add;
+        for (std::size_t c = 0; c < gains_.size(); ++c) {
+            const auto from = adding ? gains_.parents()[c] : parents[c];  // a copy: it changes
+            for (const Variable p : adding ? parents[c] : std::vector{gains_.parents()[c]}) {
+                if (std::ranges::binary_search(from, p)) continue;
+                change_graph({kind, static_cast<Variable>(c), p, 0.0});
+            }
+        }
+    }
+    rules_.hold(parent, child);
+    is_near_.assign(nearby ? gains_.size() : 0, 0);
+    for (const auto& [from, to] : edges()) {
+        const bool touches = from == parent || from == child || to == parent || to == child;
+        if (nearby && touches) is_near_[index(from)] = is_near_[index(to)] = 1;
+    }
+    options_.restarts = restarts;
+    random_ = SplitMix{options_.seed.value_or(0)};
+    since_best_.clear();
+    visited_ = idle_ = idle_climbs_ = changes_ = 0;
+    climbs_ = 1;
+    best_score_ = -std::numeric_limits<double>::infinity();
+    stage_ = Stage::start;
+}
+
 bool HillClimb::step(Watch& watch) {
     run_slice([&] {
         while (stage_ != Stage::finished) {
@@ -149,6 +177,7 @@ void HillClimb::restart() {
     }
     since_best_.clear();
     for (const auto& [parent, child] : edges()) {
+        if (!is_near_.empty() && (is_near_[index(parent)] & is_near_[index(child)]) == 0) continue;
         if (random_.below(10) >= removed_tenths || rules_.is_required(parent, child)) continue;
         change_graph({EdgeChange::Kind::remove, child, parent, 0.0});
     }

@@ -37,6 +37,13 @@ public:
 
     HillClimb(std::shared_ptr<const LocalScore> score, Rules rules, const Options& options);
 
+    /// Begins anew, from this graph and without removing or reversing one edge of it. The graph must
+    /// be acyclic, obey the rules, have the edge and list parents in ascending order. With
+    /// `nearby`, restarts remove edges between neighbours of that edge only. Gains computed before
+    /// are used again.
+    void start(const std::vector<std::vector<Variable>>& parents, Variable parent, Variable child,
+               std::size_t restarts, bool nearby);
+
     /// Searches until the end or until the watch ends the slice; returns whether it is the end.
     bool step(Watch& watch);
 
@@ -87,6 +94,7 @@ private:
     double climb_score_ = -std::numeric_limits<double>::infinity();  // the best of this climb
     double best_score_ = -std::numeric_limits<double>::infinity();
     std::vector<EdgeChange> since_best_;
+    std::vector<std::uint8_t> is_near_;  // where restarts remove edges; empty for everywhere
     InUse in_use_;
 };
 

@@ -36,6 +36,19 @@ void bind_hill_climb(nb::module_& m) {
             "score"_a, nb::kw_only(), "required"_a.noconvert(), "forbidden"_a.noconvert(),
             "max_parents"_a.none(), "tabu"_a, "patience"_a, "restarts"_a, "seed"_a.none())
         .def(
+            "start",
+            [](HillClimb& self, const std::vector<std::vector<Variable>>& parents, Variable parent,
+               Variable child, std::size_t restarts, bool nearby) {
+                const auto claim = self.claim();
+                if (parents.size() != self.local_score().size()) {
+                    throw std::invalid_argument{"the graph has another number of variables"};
+                }
+                self.start(parents, parent, child, restarts, nearby);
+            },
+            "parents"_a, nb::kw_only(), "parent"_a, "child"_a, "restarts"_a,
+            "nearby"_a,
+            "Begin anew from this graph, without removing or reversing one edge of it.")
+        .def(
             "step",
             [](HillClimb& self, double seconds) {
                 const auto claim = self.claim();
