@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,3 +179,29 @@ def test_u10_an_ensemble_speaks_of_shares() -> None:
     text = str(ist.Ensemble.from_dags(dags))
     assert "1 pair of variables adjacent in at least 95% of the graphs, 1 in 5% to 95%" in text
     assert "probab" not in text
+
+
+ADULT = Path(__file__).parents[3] / "shared" / "data" / "uci"
+
+
+@pytest.mark.skipif(not ADULT.is_dir(), reason="the tables are not here")
+def test_a05_halves_of_adult_do_not_contradict_each_other() -> None:
+    """15,000 rows of each half; see ``benchmarks/margins.py`` for more tables."""
+    pandas = pytest.importorskip("pandas")
+    names = (
+        *("age", "workclass", "fnlwgt", "education", "education_num", "marital", "occupation"),
+        *("relationship", "race", "sex", "gain", "loss", "hours", "country", "income"),
+    )
+    told: list[tuple[set[Any], set[Any]]] = []
+    for file, skip in (("adult.data.gz", 0), ("adult.test.gz", 1)):
+        table = pandas.read_csv(
+            ADULT / file, names=names, skiprows=skip, skipinitialspace=True, na_values="?"
+        )
+        table["income"] = table["income"].str.rstrip(".")
+        table = table.drop(columns=["fnlwgt", "education_num"]).dropna()
+        learned = ist.learn(table.sample(15000, random_state=0))
+        told.append((set(learned.cpdag.directed), set(learned.directions.determined)))
+    (first, clear), (second, also) = told
+    assert sum(edge[::-1] in second for edge in first) >= 5  # without margins
+    assert sum(edge[::-1] in also for edge in clear) <= 1
+    assert clear & also
