@@ -128,6 +128,8 @@ NO_ESTIMATES: dict[str, set[str]] = {
     "Solution": {
         "cpdag",
         "directions",
+        "measure_directions",
+        "drawn",
         "to_dict",
         "standardised_refit",
         "save",

@@ -185,6 +185,7 @@ ADULT = Path(__file__).parents[3] / "shared" / "data" / "uci"
 
 
 @pytest.mark.skipif(not ADULT.is_dir(), reason="the tables are not here")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_a05_halves_of_adult_do_not_contradict_each_other() -> None:
     """15,000 rows of each half; see ``benchmarks/margins.py`` for more tables."""
     pandas = pytest.importorskip("pandas")
