@@ -48,12 +48,15 @@ class CompleteColumns:
         Positions of the rows in the table that was given; None if the rows are all of it.
     dropped
         Whether rows were dropped before, so that positions are not those of the given table.
+    groups
+        The group of each row, if the columns are about the means of groups; otherwise None.
     """
 
     schema: Schema
     columns: Sequence[NDArray[Any]]
     positions: NDArray[np.intp] | None = None
     dropped: bool = False
+    groups: NDArray[np.intp] | None = None
 
 
 class Source(ABC):

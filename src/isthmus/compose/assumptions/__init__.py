@@ -15,6 +15,7 @@ from isthmus.compose.assumptions.columns import (
     few_rows,
     similar_levels,
 )
+from isthmus.compose.assumptions.groups import unequal_slopes, unnamed_groups
 from isthmus.compose.assumptions.rows import (
     alike_neighbours,
     copied_cells,
@@ -70,11 +71,16 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         *(copied_cells(statistics) if table is None else ()),
         *unsteady_series(problem.source),
         *of_rows,
+        *(_of_groups(table, dag) if table is not None else ()),
         *objective.notes(dag),
     )
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=stacklevel)
     return (*notes, *unchecked_series(problem.source))  # nothing was found there to warn of
+
+
+def _of_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
+    return unnamed_groups(table, dag) if table.groups is None else unequal_slopes(table, dag)
 
 
 def check_rows(

@@ -33,7 +33,7 @@ class RowTable(CompleteColumns):
         found = source.complete_columns()
         if found is None or len(found.columns[0]) < FEWEST_ROWS:
             return None
-        return cls(found.schema, found.columns, found.positions, found.dropped)
+        return cls(found.schema, found.columns, found.positions, found.dropped, found.groups)
 
     @property
     def n(self) -> int:
@@ -75,7 +75,9 @@ class RowTable(CompleteColumns):
         """Return the table without some rows."""
         if not len(rows):
             return self
-        return RowTable(self.schema, [np.delete(column, rows) for column in self.columns])
+        groups = None if self.groups is None else np.delete(self.groups, rows)
+        columns = [np.delete(column, rows) for column in self.columns]
+        return RowTable(self.schema, columns, groups=groups)
 
     def listed(self, columns: Sequence[int]) -> str:
         """Return the names of columns for a note, at most a few of them."""

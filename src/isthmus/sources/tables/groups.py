@@ -140,7 +140,8 @@ class FrameWithinGroups(WithinGroups):
             x - (np.bincount(self._groups, x) / sizes)[self._groups]
             for x in self._of(self._variables)
         ]
-        return CompleteColumns(self._variables, centred, first.positions, first.dropped)
+        own = first.positions, first.dropped
+        return CompleteColumns(self._variables, centred, *own, self._groups)
 
 
 @final
