@@ -145,6 +145,10 @@ def test_all_verbs_take_groups() -> None:
     assert weights(solution.fit()) == pytest.approx(
         weights(ist.fit(table, solution.dag, groups="site"))
     )
+    # A solution knows its groups: the same table gives the same answer.
+    again = ist.effect(table, solution, "x", "y")
+    assert again.possible == pytest.approx(ist.effect(moments, solution, "x", "y").possible)
+    assert weights(solution.fit(table)) == pytest.approx(weights(solution.fit()))
     for search in (ist.PC(), ist.BossFCI()):
         ist.learn(table, groups="site", search=search)
     scored = ist.learn(table, groups="site", transform=ist.NormalScores())
@@ -172,6 +176,7 @@ def test_constants_within_groups_are_named() -> None:
     with pytest.warns(ist.errors.DataWarning, match="Constant within the groups"):
         solution = ist.learn(table, groups="site")
     assert pairs(solution) == TRUE
+    assert solution.reading["beds"].reason == "it has one value within each group"
     (note,) = (n for n in solution.notes if "Constant" in n)
     assert "'country' and 'beds'" in note
 
@@ -232,3 +237,16 @@ def test_missing_groups_in_an_engine_are_refused() -> None:
     ).lazy()
     with pytest.raises(DataError, match="no group"):
         ist.learn(lazy, groups="site")
+
+
+def test_the_command_line_takes_groups(tmp_path: Any, capsys: Any) -> None:
+    from isthmus.cli import main
+
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame(numbers(8, 6, 100, 1.0)).to_csv(tmp_path / "table.csv", index=False)
+    file, edges = str(tmp_path / "table.csv"), str(tmp_path / "edges.csv")
+    assert main(["learn", file, "--groups", "site", "-o", edges]) == 0
+    assert "2 edges, 5 variables" in capsys.readouterr().out
+    assert main(["learn", file, "--groups", "site", "--explain"]) == 0
+    assert main(["effect", edges, file, "x", "y", "--groups", "site"]) == 0
+    assert main(["learn", file, "--groups", "clinic"]) != 0

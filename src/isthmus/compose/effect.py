@@ -35,7 +35,7 @@ from isthmus.results.estimate_effects import (
 )
 from isthmus.results.solution import Solution
 from isthmus.sources import Missing, Source, TimeUnit, as_source
-from isthmus.statistics import Kind, Moments, Schema
+from isthmus.statistics import Kind, Moments, Schema, Statistic
 
 
 def effect(
@@ -78,7 +78,7 @@ def effect(
         As for :func:`~isthmus.learn`. ``kinds`` has precedence over a solution.
     groups
         Name of the column of groups of a table, as for :func:`~isthmus.learn`: the effect is then
-        that within groups. For continuous variables.
+        that within groups. For continuous variables. By default that of a solution.
 
     Returns
     -------
@@ -106,6 +106,8 @@ def effect(
     if isinstance(graph, Solution):
         solution, graph = graph, effect_class(graph)
         data, kinds = as_read(data, solution.reading, graph.nodes, kinds)
+        if groups is None and not isinstance(data, Source | Statistic):
+            groups = getattr(solution.statistics_kept, "groups", None)
         scores = scored_nodes(solution.reading.network_maps(solution.dag.nodes))
     observed = _observed(graph, (cause, effect), hidden)
     source = as_source(

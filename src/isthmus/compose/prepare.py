@@ -238,7 +238,11 @@ def prepare(
     with limited(until):
         statistics = _gather(source, chosen, dag, needs, requests=requests)
     waited = 0.0 if timed else time.monotonic() - begin
-    reading = reading.with_constants(statistics.constants())
+    constants = statistics.constants()
+    if source.within_groups:
+        reading = reading.with_constants(constants, "it has one value within each group")
+    else:
+        reading = reading.with_constants(constants)
     reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
     objective: Objective = (
         on_request(chosen, statistics).objective()

@@ -86,6 +86,8 @@ class LearnedStatistics:
         Whether tests have decided on directions, and no score.
     max_parents
         Maximum number of parents of a node in the search; None for no limit.
+    groups
+        The column of groups of the table; None if there is none, or if it is not known any more.
     """
 
     statistics: Summary
@@ -97,6 +99,7 @@ class LearnedStatistics:
     maps: Mapping[str, ColumnMap] = field(default_factory=dict)
     tested: bool = False
     max_parents: int | None = None
+    groups: str | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
@@ -128,6 +131,7 @@ class LearnedStatistics:
             problem.reading.maps,
             not {INDEPENDENCE_TESTS, INDEPENDENT_NOISE}.isdisjoint(problem.objective.capabilities),
             max_parents,
+            source.group_column,
         )
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
@@ -193,7 +197,13 @@ class LearnedStatistics:
         if data is not None and self.maps:
             data = transformed(data, self.maps).table
         schema = self.statistics.schema.without_features()
-        source = self.source if data is None else as_source(data, schema=schema)
+        source = self.source
+        if data is not None and self.groups is not None and not isinstance(data, Source):
+            units = {v.name: v.time_unit for v in schema.variables if v.time_unit}
+            kinds = {v.name: v.kind for v in schema.variables} | units
+            source = as_source(data, kinds=kinds, columns=dag.nodes, groups=self.groups)
+        elif data is not None:
+            source = as_source(data, schema=schema)
         if source is None:
             raise MismatchError(
                 f"The parameters cannot be computed from {self.statistics.described}, and this "

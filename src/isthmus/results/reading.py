@@ -159,12 +159,14 @@ class Reading:
         )
         return replace(self, columns=columns, maps=maps)
 
-    def with_constants(self, names: Collection[str]) -> Reading:
+    def with_constants(
+        self, names: Collection[str], reason: str = "all rows have the same value"
+    ) -> Reading:
         """The same reading, with these columns named as constant."""
         return replace(
             self,
             columns=tuple(
-                replace(c, read_as=ReadAs.CONSTANT, reason="all rows have the same value")
+                replace(c, read_as=ReadAs.CONSTANT, reason=reason)
                 if c.name in names and c.used
                 else c
                 for c in self.columns

@@ -74,6 +74,8 @@ class Source(ABC):
         Whether reading counts for a time limit. Waiting for others, as in a federation, does not.
     within_groups
         Whether the rows belong to groups, whose means are removed from all statistics.
+    group_column
+        Name of the column of groups; None if there is none.
     grouping
         What to do for statistics within groups, for an error message.
     missing
@@ -85,6 +87,7 @@ class Source(ABC):
     within_groups: bool = False
     grouping: ClassVar[str] = "Give the table itself with groups."
     missing: Missing | None = None
+    group_column: str | None = None
 
     @abstractmethod
     def schema(self) -> Schema:

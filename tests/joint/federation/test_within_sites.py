@@ -15,7 +15,7 @@ from isthmus.joint import Federation
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.secure_sum.limbs import to_ints
-from isthmus.sources import Frame
+from isthmus.sources import Frame, as_source
 from isthmus.statistics import Moments
 
 Table = dict[str, Any]
@@ -185,3 +185,13 @@ def test_every_site_signs_whether_its_means_are_subtracted(tmp_path: Any) -> Non
     assert four.federation().moments().groups == len(NAMES)
     identities = [Consortium(tmp_path, within_sites=w).study.within_sites for w in (True, False)]
     assert all(a != b for a, b in pairwise(identities))
+
+
+def test_basis_functions_are_about_the_means_of_sites() -> None:
+    tables = sites(5, 1.0, rows=300)
+    bounds = dict.fromkeys("xyzwu", (-12.0, 12.0))
+    expansion = ist.Expansion.within(ist.Chebyshev(3, 3.0), bounds)
+    ours = Federation.simulate(tables, bounds=bounds).with_features(expansion).moments()
+    theirs = as_source(joined(tables), groups="site").with_features(expansion).moments()
+    assert (ours.schema, ours.n) == (theirs.schema, theirs.n)
+    np.testing.assert_allclose(ours.scatter(), theirs.scatter(), rtol=1e-9, atol=1e-6)

@@ -42,7 +42,8 @@ class WithinGroups(Source):
     timed: ClassVar[bool] = True
 
     def __init__(self, table: Source, name: str, schema: Schema) -> None:
-        self._table, self._name, self._variables = table, name, schema
+        self._table, self._group, self._variables = table, name, schema
+        self.group_column = name
         self.missing = table.missing
         self._moments: Moments | None = None
 
@@ -63,16 +64,18 @@ class WithinGroups(Source):
 
     def counts(self, plan: CountPlan) -> NoReturn:
         raise MismatchError(
-            f"The table has groups={self._name!r}, and counts have no group means to remove. Use "
-            "DegenerateGaussian(), which needs moments of indicators only, or leave out groups."
+            f"The table has groups={self._group!r}, and counts have no group means to remove. "
+            "Learn with DegenerateGaussian(), which needs moments of indicators only. Parameters "
+            "of discrete variables are those of all rows: isthmus.fit(table, dag) without groups."
         )
 
     def rows(self) -> NoReturn:
         raise MismatchError(
-            f"The table has groups={self._name!r}, and only statistics within groups can be "
+            f"The table has groups={self._group!r}, and only statistics within groups can be "
             "computed from it.",
-            "Choose a score that needs moments, such as GaussianBIC() or DegenerateGaussian(), or "
-            "leave out groups.",
+            "Choose a score that needs moments, such as GaussianBIC() or DegenerateGaussian(). "
+            "Parameters of mixed variables are those of all rows: isthmus.fit(table, dag) without "
+            "groups.",
         )
 
     def disclosure(self) -> Disclosure:
@@ -82,7 +85,7 @@ class WithinGroups(Source):
         self._table.record(what, size)
 
     def __repr__(self) -> str:
-        return f"{self._table!r} within groups of {self._name!r}"
+        return f"{self._table!r} within groups of {self._group!r}"
 
 
 @final
@@ -118,7 +121,7 @@ class FrameWithinGroups(WithinGroups):
 
     def reading(self) -> Reading:
         """Return how each variable was read, and why."""
-        return _without(self._table.reading(), self._name)
+        return _without(self._table.reading(), self._group)
 
     def expansion_of(self, basis: Basis) -> Expansion:
         """Return centres and scales from all rows: the functions are those of the values."""
@@ -126,7 +129,7 @@ class FrameWithinGroups(WithinGroups):
         return Expansion.standardised(basis, pooled)
 
     def with_features(self, expansion: Expansion) -> Source:
-        return FrameWithinGroups(self._frame, self._name, expansion.widen(self._variables))
+        return FrameWithinGroups(self._frame, self._group, expansion.widen(self._variables))
 
     def rows_within_groups(self) -> tuple[Floats, Floats]:
         return sampled_rows(self._variables, self._of(self._variables), self._groups)
@@ -166,7 +169,7 @@ class LazyWithinGroups(WithinGroups):
     def _computed(self, schema: Schema) -> Moments:
         import narwhals as nw
 
-        wide, group = self._lazy.wide(schema, self._name)
+        wide, group = self._lazy.wide(schema, self._group)
         columns = [c for c in wide.collect_schema().names() if c != group]
         rows, groups, mean, still = self._about_groups(wide, group, columns)
         centred = ((nw.col(c) - nw.col(c).mean().over(group)).alias(c) for c in columns)
@@ -205,7 +208,7 @@ class LazyWithinGroups(WithinGroups):
         self.record(f"sums and ranges of {counted(len(columns), 'column')}", 2 * len(columns) + 2)
         refuse_empty(rows)
         if absent:
-            raise _no_group(self._name)
+            raise _no_group(self._group)
         return rows, groups, np.array(sums) / rows, np.array(ranges) == 0.0
 
     def reading(self) -> Reading:
@@ -217,7 +220,7 @@ class LazyWithinGroups(WithinGroups):
         return self._table.expansion_of(basis)
 
     def with_features(self, expansion: Expansion) -> Source:
-        return LazyWithinGroups(self._lazy, self._name, expansion.widen(self._variables))
+        return LazyWithinGroups(self._lazy, self._group, expansion.widen(self._variables))
 
 
 def within_groups(data: object, name: object, **options: Any) -> WithinGroups:
