@@ -169,8 +169,9 @@ class Solution:
         """Who decides the direction of each edge: the data, with which margin, knowledge or nobody.
 
         Margins are measured when they are first asked for, from the statistics of the solution, and
-        kept in files. They take a fraction of the time of the search, or are left out if that would
-        be more than some seconds; `measure_directions` measures them in any case.
+        kept in files. That takes a fraction of the time of the search on most tables, and longer
+        where many directions hinge on little. Margins are left out if climbing would take more than
+        some seconds; `measure_directions` measures them in any case.
         """
         return self._directions(patient=False)
 
