@@ -13,6 +13,7 @@ import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.objectives import IndependenceTest
 from isthmus.scores.independence.chi_squared import pearson
+from isthmus.scores.independence.unequal_spread import hold_level, mean_is_zero
 from isthmus.types import Floats
 
 
@@ -167,6 +168,64 @@ def test_tables_of_six_levels_hold_their_level(rows: int) -> None:
         rejected = int((p_values < level).sum())
         assert stats.binom.sf(rejected - 1, 1000, level) > 0.005
         assert stats.binom.cdf(rejected, 1000, level) > 0.005
+
+
+def test_mean_of_products_by_hotelling() -> None:
+    rng = np.random.default_rng(5)
+    products = rng.exponential(size=(60, 3)) * [1.0, 1e6, 1e-6] - [0.8, 1e6, 1e-6]
+    single = mean_is_zero(products[:, :1], 0)
+    assert single == pytest.approx(stats.ttest_1samp(products[:, 0], 0.0).pvalue, rel=1e-9)
+    mean, covariance = products.mean(axis=0), np.cov(products.T)
+    t_squared = 60 * mean @ np.linalg.solve(covariance, mean)
+    expected = stats.f.sf(t_squared * 57 / (59 * 3), 3, 57)
+    assert mean_is_zero(products, 0) == pytest.approx(expected, rel=1e-9)
+    copied = np.column_stack([products, products[:, 0] + 0.0])
+    assert mean_is_zero(copied, 0) == pytest.approx(expected, rel=1e-6)
+    assert mean_is_zero(np.zeros((9, 2)), 0) == 1.0
+
+
+@pytest.mark.parametrize("kind", ["numbers", "curves", "mixed"])
+def test_with_rows_the_p_value_is_the_larger_one_of_two(kind: str) -> None:
+    rng = np.random.default_rng(6)
+    z, w = rng.normal(size=(2, 300))
+    x, y = z + rng.normal(size=300), 1e3 + 50.0 * (w + z + np.abs(z) * rng.normal(size=300))
+    table = {"x": 1e-3 * x, "y": y, "z": z, "w": w}
+    test: Any = {"numbers": ist.FisherZ(), "curves": ist.NonlinearLikelihoodRatio()}.get(kind)
+    functions = [z, w]
+    if test is None:
+        test = ist.MixedLikelihoodRatio()
+        table["w"] = np.array([*"abc"])[np.digitize(w, [-0.5, 0.5])]
+        functions = [np.digitize(w, [-0.5, 0.5]) == k for k in (1, 2)]
+    if kind != "numbers":
+        chebyshev = [chebyshev_of(v) for v in ((z, w) if kind == "curves" else (z,))]
+        functions = [*np.concatenate(chebyshev), *(functions if kind == "mixed" else [])]
+    source = ist.Frame(table)
+    wide = source if test.basis is None else ist.WithFeatures(source, test.basis)
+    alone = test.bind(wide.gather(test.needs))
+    complete = source.complete_columns()
+    held = hold_level(test, alone, complete.schema, complete.columns)
+    design = np.column_stack([np.ones(300), *functions])
+
+    def rest(v: Floats) -> Floats:
+        left: Floats = v - design @ np.linalg.lstsq(design, v, rcond=None)[0]
+        return left
+
+    if kind == "curves":
+        pairs = [rest(u)[:, None] * rest(chebyshev_of(v).T) for u, v in ((x, y), (y, x))]
+        smaller = min(mean_is_zero(p, design.shape[1]) for p in pairs)
+        second = 1.0 - (1.0 - smaller) ** 2
+    else:
+        second = mean_is_zero((rest(x) * rest(y))[:, None], design.shape[1])
+    first = alone.p_values(0, [2, 3], [1])[0]
+    expected = second if kind == "mixed" else max(first, second) if first <= 0.5 else first
+    assert held.p_values(0, [2, 3], [1])[0] == pytest.approx(expected, rel=1e-6)
+    assert held.p_values(1, [2, 3], [0])[0] == pytest.approx(expected, rel=1e-6)
+
+
+def chebyshev_of(v: Floats) -> Floats:
+    scaled = np.clip((v - v.mean()) / v.std() / 3.0, -1.0, 1.0)
+    columns: Floats = np.polynomial.chebyshev.chebvander(scaled, 6).T[1:]
+    return columns
 
 
 def test_options_are_checked() -> None:

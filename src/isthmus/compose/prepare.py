@@ -31,9 +31,10 @@ from isthmus.deadline import limited
 from isthmus.errors import DataWarning, GraphError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.models.column_maps import ColumnMap
-from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, Objective
+from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, IndependenceTest, Objective
 from isthmus.results import Reading
 from isthmus.scores.edge_prior import EdgePrior
+from isthmus.scores.independence.unequal_spread import hold_level
 from isthmus.scores.on_request import on_request
 from isthmus.searches import PAGSearch
 from isthmus.searches.base import Accepts
@@ -244,11 +245,7 @@ def prepare(
     else:
         reading = reading.with_constants(constants)
     reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
-    objective: Objective = (
-        on_request(chosen, statistics).objective()
-        if isinstance(statistics, RequestedCounts)
-        else chosen.bind(statistics)
-    )
+    objective = _bound(chosen, statistics, source)
     require_capability(chosen, objective.capabilities, accepts, search)
     nodes = set(objective.nodes)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in nodes})
@@ -422,6 +419,18 @@ def _by_column(source: Source, score: AnyScore, accepts: Accepts | None, dag: DA
         return False
     columns = source.complete_columns()
     return columns is not None and not source.has_missing and len(columns.columns[0]) < width
+
+
+def _bound(score: AnyScore, statistics: Summary, source: Source) -> Objective:
+    """Bind a score; a test of moments also gets the rows, if they are in memory."""
+    if isinstance(statistics, RequestedCounts):
+        return on_request(score, statistics).objective()
+    objective: Objective = score.bind(statistics)
+    if isinstance(objective, IndependenceTest) and not source.has_missing:
+        complete = source.complete_columns()
+        if complete is not None:
+            return hold_level(score, objective, complete.schema, complete.columns)
+    return objective
 
 
 def _gather(
