@@ -31,9 +31,11 @@ class FisherZ(Score[Moments, IndependenceTest]):
     """Test of partial correlations by Fisher's z transform, for continuous variables.
 
     The variables are independent given others if their partial correlation is zero, which holds for
-    linear relations with normal noise. If the others determine one of the variables, the test tells
-    nothing, and the p-value is NaN. Needs moments only, so it works wherever sums do: in a
-    warehouse, and across organisations.
+    linear relations with normal noise. With rows in memory, `learn` also asks for noise whose
+    variance may depend on the others, and takes the larger p-value. If the others determine
+    one of the variables, the test tells nothing, and the p-value is NaN. Needs moments only, so it
+    works wherever sums do: in a warehouse, and across organisations. There, the variance is assumed
+    to be constant.
 
     Parameters
     ----------

@@ -32,8 +32,11 @@ class MixedLikelihoodRatio(Score[Moments, IndependenceTest]):
     A discrete variable with r levels is represented by r - 1 indicator columns, as in
     `DegenerateGaussian`, and two variables are independent given others if all partial correlations
     of their columns are zero (Wilks' lambda, with Bartlett's correction for few rows). Interactions
-    of discrete variables that change no mean are missed. If the others determine one of the
-    variables, the test tells nothing, and the p-value is NaN. Needs moments only.
+    of discrete variables that change no mean are missed. With rows in memory, `learn` also allows
+    for unequal variances, and for curves of numbers that are conditioned on, such as the share of a
+    level that follows a logit. If the others determine one of the variables, the test tells
+    nothing, and the p-value is NaN. Needs moments only; in an engine and in a federation, variances
+    are assumed to be equal, and effects of numbers to be lines.
 
     Parameters
     ----------

@@ -36,8 +36,10 @@ class NonlinearLikelihoodRatio(Score[Moments, IndependenceTest]):
     that are conditioned on, and then also on functions of the other variable. They are independent
     if neither regression improves: the p-value is the smaller one of both, corrected for two tests
     (Šidák). So curves are seen that `FisherZ` misses, and straight lines with a little less power.
-    Effects must be sums of smooth curves, with noise of constant variance; interactions leave
-    dependence. Needs the moments of the basis functions only, so it works wherever sums do.
+    Effects must be sums of smooth curves; interactions leave dependence. With rows in memory,
+    `learn` also asks for noise whose variance is not constant, and takes the larger p-value. Needs
+    the moments of the basis functions only, so it works wherever sums do; in an engine and in a
+    federation, the variance is assumed to be constant.
 
     Parameters
     ----------

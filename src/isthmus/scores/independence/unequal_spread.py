@@ -21,8 +21,9 @@ _CURVES = Chebyshev(6, 3.0)
 curves. With cubics, the level at 20,000 rows was too high; see ``benchmarks/hidden/levels.py``."""
 _TOLERANCE = 1e-9
 """Share of the largest eigenvalue up to which a direction is taken for rounding."""
-_CERTAIN = 0.5
-"""Independence is not tested again if the p-value is above this: no level of a test is."""
+_INDEPENDENT, _DEPENDENT = 0.5, 1e-40
+"""Nothing is tested again if the first p-value is above the one, as no level of a test is, or below
+the other: with a variance that is ten times as large, it would still be below 0.0001."""
 
 
 def hold_level(
@@ -99,6 +100,7 @@ class UnequalSpread(IndependenceTest):
         self._values, self._functions = values, functions
         self._curves, self._lines = curves, lines
         self._condition: tuple[tuple[int, ...], Floats] | None = None
+        self._rests: dict[int, Floats] = {}
         self._known: dict[tuple[int, ...], float] = {}
 
     def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
@@ -106,7 +108,7 @@ class UnequalSpread(IndependenceTest):
         alone = not self._lines.isdisjoint(given)
         for k, y in enumerate(others):
             first = float(p_values[k])
-            if (alone and not math.isnan(first)) or first <= _CERTAIN:
+            if (alone and not math.isnan(first)) or _DEPENDENT <= first <= _INDEPENDENT:
                 second = self._p_value(x, y, tuple(given))
                 p_values[k] = second if alone else max(first, second)
         return p_values
@@ -117,12 +119,12 @@ class UnequalSpread(IndependenceTest):
     def _p_value(self, x: int, y: int, given: tuple[int, ...]) -> float:
         key = (min(x, y), max(x, y), *given)
         if key not in self._known:
-            self._known[key] = self._tested(*key[:2], given)
+            self._known[key] = self._tested(min(x, y), max(x, y), given)
         return self._known[key]
 
     def _tested(self, x: int, y: int, given: tuple[int, ...]) -> float:
         condition = self._basis(given)
-        rest = [values - condition @ (condition.T @ values) for values in self._of(x, y)]
+        rest = [self._rest(v, condition) for v in (x, y)]
         lost = condition.shape[1]
         if not self._curves:
             products = rest[0][:, :, None] * rest[1][:, None, :]
@@ -133,12 +135,17 @@ class UnequalSpread(IndependenceTest):
             p_values.append(mean_is_zero(own * curves, lost))
         return -math.expm1(2.0 * math.log1p(-min(p_values))) if min(p_values) < 1.0 else 1.0
 
-    def _of(self, *variables: int) -> list[Floats]:
-        return [self._values[v] for v in variables]
+    def _rest(self, variable: int, condition: Floats) -> Floats:
+        """Return what the condition leaves of the values of a variable."""
+        if variable not in self._rests:
+            values = self._values[variable]
+            self._rests[variable] = values - condition @ (condition.T @ values)
+        return self._rests[variable]
 
     def _basis(self, given: tuple[int, ...]) -> Floats:
         """Return orthonormal columns that span the constant and the functions of variables."""
         if self._condition is None or self._condition[0] != given:
+            self._rests.clear()
             n = len(self._values[0])
             parts = [self._functions[v] for v in given]
             columns = np.column_stack([np.ones(n), *parts])
@@ -174,4 +181,5 @@ def _values(column: NDArray[np.generic], levels: int, kind: Kind) -> Floats:
     number = np.asarray(column, np.float64)
     number = number - number.mean()
     deviation = float(np.sqrt(np.mean(number**2)))
-    return (number / deviation if deviation > 0 else number)[:, None]
+    scaled: Floats = number / deviation if deviation > 0 else number
+    return scaled[:, None]
