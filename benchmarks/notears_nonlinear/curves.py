@@ -25,6 +25,7 @@ def search(sweeps: int, *, equal: bool = True) -> Method:
 
 
 METHODS: dict[str, Method] = {
+    "default": lambda data: ist.learn(data.data).dag,
     "curves": search(10),
     "curves, without moves in the order": search(0),
     "curves, any variances": search(10, equal=False),

@@ -295,8 +295,9 @@ def test_a_duckdb_table_gives_the_same_and_keeps_its_rows(kind: str) -> None:
     np.testing.assert_allclose(here.edge_probabilities(), there.edge_probabilities(), atol=1e-9)
     np.testing.assert_allclose(here.path_probabilities(), there.path_probabilities(), atol=1e-9)
     np.testing.assert_allclose(here.trace(), there.trace(), rtol=1e-9)
-    # The number of rows, five sums and fifteen products; or the counts of 32 different rows.
-    assert sum(entry.size for entry in there.disclosure.entries) < 250
+    # The number of rows, five sums and fifteen products, and those of 35 functions of the columns;
+    # or the counts of 32 different rows.
+    assert sum(entry.size for entry in there.disclosure.entries) < 1000
     assert {entry.site for entry in there.disclosure.entries} == {"DuckDB"}
 
 

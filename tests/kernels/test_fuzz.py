@@ -149,6 +149,27 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ),
         *SCORED,
     ],
+    "CurveScore": lambda: [
+        (
+            "CurveScore",
+            {
+                "correlation": spd(),
+                "starts": integers(0, 1, 3, 4, 5),
+                "own": integers(1, 1, 1, 1),
+                "degrees": np.array([[0], [1], [0], [0]], np.int64),
+                "base": floats(4),
+                "coefficient_price": 2.0,
+                "parent_prices": floats(5),
+                "column_prices": floats(6),
+                "allowed": np.ones((4, 4), np.bool_),
+                "half_n": 20.0,
+                "tolerance": 1e-10,
+            },
+        ),
+        ("degrees", {"child": 0, "parents": integers(1, 2)}),
+        ("without_functions", {"child": 0, "parents": integers(1, 2), "straight": 1}),
+        *SCORED,
+    ],
     "PenalisedScore": lambda: [
         ("PenalisedScore", {"inner": gaussian(), "prices": floats(D + 1)}),
         *SCORED,

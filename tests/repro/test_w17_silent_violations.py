@@ -22,9 +22,6 @@ def changed(x: Any, name: str, rng: np.random.Generator) -> Any:
         x[0] = 1e4
     elif name == "shifted rows":
         x[:3] += 30
-    elif name == "cosine":
-        x[:, 1] = np.cos(2 * x[:, 0]) + 0.1 * x[:, 1]
-        x[:, 2] = x[:, 1] ** 2 + 0.1 * x[:, 2]
     elif name == "trends":
         x = x[:, :4] + 0.01 * np.arange(N)[:, None] * np.arange(1, 5)
     elif name == "volatility":
@@ -62,7 +59,6 @@ def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
         ("volatility", "Divide each row by its scale"),
         ("Cauchy", "by their normal scores"),
         ("lognormal", "by their normal scores"),
-        ("cosine", r"Try search=NotearsAdditive\(\) or score=GP\(\)"),
         ("patients", "Average the rows of each 'patient'"),
         ("levels", "Merge levels that differ only in spaces"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -24,6 +25,7 @@ from isthmus.compose.arguments import (
     check_time_limit,
 )
 from isthmus.compose.assumptions import check_assumptions
+from isthmus.compose.curves import Again, challenge_default, fits_lines
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import refuse_joint_bootstrap
 from isthmus.compose.prepare import Problem, prepare, require_capability
@@ -138,13 +140,27 @@ def bootstrap(
         groups=groups,
         transform=transform,
     )
+    sentence, directed = "", not problem.objective.equivalent
+    if score is None and fits_lines(problem):
+        options = {
+            "knowledge": knowledge,
+            "kinds": kinds,
+            "missing": missing,
+            "groups": groups,
+        }
+        until = math.inf if time_limit is None else begin + problem.waited + time_limit
+        again = Again(data, transform, options, search, seed, until=until)
+        challenged = challenge_default(problem, again)
+        sentence = f" {challenged.sentence}"
+        if challenged.changed:
+            problem, directed = challenged.problem, challenged.directed
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective, runs=replicates)
     else:
         reason = "as requested"
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
     resampler = problem.statistics.resampler(problem.source)
-    plan = _Replicates(problem, resampler, search, seed)
+    plan = _Replicates(problem, resampler, search, seed, directed=directed)
     if threads is None:
         dags = _in_processes(plan, replicates)
     else:
@@ -153,7 +169,7 @@ def bootstrap(
             dags = _in_threads(plan, replicates, threads, end, report)
     choice = (
         f"Score {described(problem.score)} ({problem.score_reason}); "
-        f"search {described(search)} ({reason})."
+        f"search {described(search)} ({reason}).{sentence}"
     )
     notes = [choice, *problem.reading.notes, *problem.source.notes(), *resampler.notes]
     if len(dags) < replicates:
@@ -161,7 +177,7 @@ def bootstrap(
     ensemble = Ensemble.from_dags(
         dags, disclosure=problem.source.disclosure(), rows=problem.statistics.number_of_rows
     )
-    notes += check_assumptions(problem, ensemble.averaged_graph())
+    notes += check_assumptions(problem, ensemble.averaged_graph(), named=score is not None)
     return replace(ensemble, notes=tuple(notes))
 
 
@@ -170,8 +186,15 @@ class _Replicates:
     """Learns one replicate after the other; each has a seed of its own."""
 
     def __init__(
-        self, problem: Problem, resampler: Resampler, search: AnySearch, seed: int
+        self,
+        problem: Problem,
+        resampler: Resampler,
+        search: AnySearch,
+        seed: int,
+        *,
+        directed: bool,
     ) -> None:
+        self._directed = directed
         self._score = problem.score
         self._knowledge = problem.knowledge
         self._bound = problem.constraints
@@ -192,7 +215,7 @@ class _Replicates:
                 return None
         best, nodes = run.best(), objective.nodes
         dag = DAG.from_parents(nodes, best.parents)
-        if not objective.equivalent:
+        if self._directed:
             return dag
         known = self._knowledge
         identified = [(nodes[a], nodes[b]) for a, b in best.identified]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -22,6 +23,7 @@ from isthmus.compose.arguments import (
     refuse_probabilities,
 )
 from isthmus.compose.assumptions import check_assumptions
+from isthmus.compose.curves import Again, challenge, fits_lines, judged_by, test_of_curves
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import prepare_jointly
 from isthmus.compose.on_demand import OnDemandRun, within_tables
@@ -32,7 +34,7 @@ from isthmus.compose.statistics_kept import LearnedStatistics
 from isthmus.compose.structural_em import StructuralEMRun
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.objectives import PARENT_SETS, ScoreTable
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, ScoreTable
 from isthmus.options import described
 from isthmus.plurals import a_type
 from isthmus.results import Disclosure, PAGSolution, Provenance, Solution, Status
@@ -187,6 +189,17 @@ def learn(
         transform=transform,
         pag=True,
     )
+    options = {
+        "knowledge": knowledge,
+        "kinds": kinds,
+        "missing": missing,
+        "groups": groups,
+    }
+    until = math.inf if time_limit is None else begin + problem.waited + time_limit
+    again = Again(data, transform, options, search, seed, progress, until)
+    sentence, default = "", score is None
+    if default:
+        problem, sentence = test_of_curves(problem, again)
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective)
         search, reason = within_tables(search, reason, problem.statistics)
@@ -205,26 +218,29 @@ def learn(
     )
     completing = StructuralEMRun.of(problem, search, run, rng)
     result, status = _drive(completing or run, search, time_limit, progress)
-    if time_limit is not None and time_limit <= 0.0 and status.ending is Ending.TIME_LIMIT:
-        message = (
-            f"reading the data and computing the statistics took {spent:.2g} s, so the search had "
-            "no time. Give a time_limit of several times that, or fewer columns."
-        )
-        status = replace(status, message=message)
+    status = _without_time(status, time_limit, spent)
     if completing is not None:
         problem = completing.completed(problem)
     dag = DAG.from_parents(problem.objective.nodes, result.parents)
     if requesting is not None:
         problem = requesting.completed(problem, dag)
-    objective = problem.objective
     choice = (
         f"Score {described(problem.score)} ({problem.score_reason}); "
-        f"search {described(search)} ({reason})."
+        f"search {described(search)} ({reason}).{sentence}"
     )
+    value, equivalent = result.score, problem.objective.equivalent
+    if default and fits_lines(problem) and not isinstance(result, PAGResult):
+        challenged = challenge(problem, dag, again)
+        choice += f" {challenged.sentence}"
+        if challenged.changed:
+            problem, dag = judged_by(problem, challenged.problem), challenged.dag
+            value = LOCAL_SCORES.require(problem.objective).total(dag)
+            equivalent = not challenged.directed
+    objective = problem.objective
     notes = (
         *problem.reading.notes,
         *problem.source.notes(),
-        *check_assumptions(problem, dag, stacklevel=4),
+        *check_assumptions(problem, dag, named=not default, stacklevel=4),
         *result.notes,
     )
     provenance = Provenance.of_call(
@@ -251,7 +267,7 @@ def learn(
             statistics_kept=LearnedStatistics.of(problem),
             provenance=provenance,
         )
-    again = cast(
+    learn_again = cast(
         "Callable[[Moments], Solution]",
         partial(
             learn,
@@ -262,7 +278,7 @@ def learn(
             progress=False,
         ),
     )
-    known, equivalent = problem.knowledge, objective.equivalent
+    known = problem.knowledge
     nodes = objective.nodes
     identified = problem.statistics.identified(dag)
     identified += tuple((nodes[a], nodes[b]) for a, b in result.identified)
@@ -275,7 +291,7 @@ def learn(
         dag = _with_levels_first(dag, known, problem.schema)
     return Solution(
         dag=dag,
-        score=result.score,
+        score=value,
         status=status,
         disclosure=problem.source.disclosure(),
         choice=choice,
@@ -285,10 +301,23 @@ def learn(
         notes=notes,
         reading=problem.reading,
         details=result.details,
-        statistics_kept=LearnedStatistics.of(problem, again, getattr(search, "max_parents", None)),
+        statistics_kept=LearnedStatistics.of(
+            problem, learn_again, getattr(search, "max_parents", None)
+        ),
         provenance=provenance,
         identified=identified,
     )
+
+
+def _without_time(status: Status, time_limit: float | None, spent: float) -> Status:
+    """Say so if reading took all of the time."""
+    if time_limit is None or time_limit > 0.0 or status.ending is not Ending.TIME_LIMIT:
+        return status
+    message = (
+        f"reading the data and computing the statistics took {spent:.2g} s, so the search had "
+        "no time. Give a time_limit of several times that, or fewer columns."
+    )
+    return replace(status, message=message)
 
 
 def _with_levels_first(dag: DAG, known: Knowledge, schema: Schema) -> DAG:

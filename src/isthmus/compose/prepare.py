@@ -228,7 +228,7 @@ def prepare(
     variables = schema if dag is None else schema.subset(dag.nodes)
     fixed = data if isinstance(data, (Source, Statistic)) else None
     _require_kind(chosen, variables, accepts, fixed)
-    plain, chosen = chosen, _with_prior(source.adapt(chosen), known, source)
+    plain, chosen = chosen, with_prior(source.adapt(chosen), known, source)
     requests = requests and not known.has_prior
     timed, in_memory = source.timed, source.in_memory
     source = _with_features(source, chosen)
@@ -384,7 +384,7 @@ def refuse_left_to_scores(source: Source, instead: str) -> None:
         )
 
 
-def _with_prior(score: AnyScore, knowledge: Knowledge, source: Source) -> AnyScore:
+def with_prior(score: AnyScore, knowledge: Knowledge, source: Source) -> AnyScore:
     """Add prior probabilities of edges to a local score."""
     if not knowledge.has_prior or isinstance(score, EdgePrior):
         return score

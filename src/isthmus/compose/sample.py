@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,6 +20,7 @@ from isthmus.compose.arguments import (
     check_time_limit,
 )
 from isthmus.compose.assumptions import check_assumptions
+from isthmus.compose.curves import Again, challenge_default, judged_by, with_score
 from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
 from isthmus.compose.prepare import Problem, prepare
 from isthmus.compose.progress import reporter_for
@@ -33,7 +35,7 @@ from isthmus.results import Ending, Ensemble, Posterior, Provenance
 from isthmus.results.ensemble import unpack
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
-from isthmus.scores import BGe
+from isthmus.scores import AdditiveEBIC, BGe, DegenerateGaussian
 from isthmus.sources import Missing, TimeUnit, Transform
 from isthmus.statistics import Kind, Moments
 
@@ -135,6 +137,17 @@ def sample(
         choose=choose_marginal_likelihood,
         time_limit=time_limit,
     )
+    sentence = ""
+    if score is None and isinstance(problem.score, (BGe, DegenerateGaussian)):
+        options = {
+            "knowledge": knowledge,
+            "kinds": kinds,
+            "missing": missing,
+            "groups": groups,
+        }
+        until = math.inf if time_limit is None else begin + problem.waited + time_limit
+        again = Again(data, transform, options, seed=seed, until=until)
+        problem, sentence = _challenged(problem, again)
     objective = problem.objective
     if sampler is None:
         sampler, reason = choose_sampler(objective)
@@ -166,7 +179,7 @@ def sample(
         status=status,
         disclosure=problem.source.disclosure(),
         choice=f"Score {described(problem.score)} ({problem.score_reason}); "
-        f"sampler {described(sampler)} ({reason}).",
+        f"sampler {described(sampler)} ({reason}).{sentence}",
         log_weights=result.log_weights,
         log_prior=_log_prior(problem, ensemble),
         exact_edges=result.edge_probabilities,
@@ -179,7 +192,7 @@ def sample(
         notes=(
             *problem.reading.notes,
             *problem.source.notes(),
-            *check_assumptions(problem, ensemble.most_probable()),
+            *check_assumptions(problem, ensemble.most_probable(), named=score is not None),
             *_units_of_effects(problem),
             *([sampler.bias] if sampler.bias else []),
         ),
@@ -198,6 +211,18 @@ def sample(
         ),
     )
     return with_notes(posterior)
+
+
+def _challenged(problem: Problem, again: Again) -> tuple[Problem, str]:
+    """Return the data with a score of curves if lines do not survive them, and a sentence."""
+    challenged = challenge_default(problem, again)
+    sentence = f" {challenged.sentence}"
+    if not challenged.changed:
+        return problem, sentence
+    model = challenged.problem
+    assert isinstance(model.plain_score, AdditiveEBIC)
+    model = with_score(model, replace(model.plain_score, gamma=0.0))
+    return judged_by(problem, model), sentence
 
 
 def _effect_model(problem: Problem) -> LinearEffects | None:

@@ -31,7 +31,13 @@ from isthmus.fitting import (
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GPNetwork, Level, Network
 from isthmus.models.column_maps import ColumnMap, scored_nodes
-from isthmus.objectives import INDEPENDENCE_TESTS, INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
+from isthmus.objectives import (
+    CURVES,
+    INDEPENDENCE_TESTS,
+    INDEPENDENT_NOISE,
+    LOCAL_SCORES,
+    LocalScore,
+)
 from isthmus.results import Solution
 from isthmus.results.directions import Edges
 from isthmus.results.effects import EffectComparison
@@ -115,13 +121,17 @@ class LearnedStatistics:
         score, statistics = problem.score, problem.statistics.without_rows()
         has_rows = statistics is not problem.statistics
         local = None if has_rows and not score.of_columns else LOCAL_SCORES.of(problem.objective)
-        curves = score.basis is not None and INDEPENDENT_NOISE not in score.gives
+        lines = {INDEPENDENT_NOISE, CURVES} & score.gives
+        curves = score.basis is not None and not lines
         nonlinear = curves or (has_rows and not score.of_columns)
         source = problem.source.without_features()
+        if CURVES in score.gives:  # what follows from the graph is computed by lines
+            own: Moments | None = statistics.as_moments()
+            statistics = statistics if own is None else own.without_features()
         evidence = cls(
             statistics,
             problem.objective.nodes,
-            None if local is None else score,
+            None if local is None or CURVES in score.gives else score,
             learn_again,
             f"The graph was learned with {score!r}, and its parameters are those of a linear "
             "Gaussian network, which does not include nonlinear effects."

@@ -63,6 +63,15 @@ class GaussianScore(LocalScore):
 class GaussianBlockScore(LocalScore):
     def __init__(self, *, correlation: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], half_n: float, penalty: float, tolerance: float) -> None: ...
 
+class CurveScore(LocalScore):
+    def __init__(self, *, correlation: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], own: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], degrees: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], coefficient_price: float, parent_prices: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], column_prices: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], half_n: float, tolerance: float) -> None: ...
+
+    def degrees(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
+        """Degree of the functions of each parent."""
+
+    def without_functions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], straight: int) -> float:
+        """Score of a family in which one parent is held to its line."""
+
 class ForeignScore(LocalScore):
     def __init__(self, size: int, function: int, data: int, keep: object | None = None) -> None:
         """Wrap a C function; ``keep`` lives as long as this object."""

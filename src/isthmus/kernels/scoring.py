@@ -18,6 +18,7 @@ from isthmus.kernels import _native
 from isthmus.types import Bools
 
 ChildScores = _native.ChildScores
+CurveScore = _native.CurveScore
 DiscreteForm = _native.DiscreteForm
 DiscreteScore = _native.DiscreteScore
 ForeignScore = _native.ForeignScore
@@ -110,6 +111,63 @@ def gaussian_block_score(
         base=base,
         half_n=half_n,
         penalty=penalty,
+        tolerance=tolerance,
+    )
+
+
+def curve_score(
+    correlation: Floats,
+    starts: Integers,
+    own: Integers,
+    degrees: Integers,
+    base: Floats,
+    *,
+    coefficient_price: float,
+    parent_prices: Floats,
+    column_prices: Floats,
+    allowed: Bools,
+    half_n: float,
+    tolerance: float,
+) -> CurveScore:
+    """Score regressions on lines or curves of the parents, with as many terms as pay.
+
+    Parameters
+    ----------
+    correlation
+        Correlation matrix of all columns.
+    starts
+        Columns ``starts[v]`` to ``starts[v + 1]`` belong to variable ``v``.
+    own
+        How many of them are the variable itself; functions of it follow.
+    degrees
+        How many functions each further degree has, ascending; shape (variables, degrees), padded
+        by zeros.
+    base
+        Score of each variable before its parents are considered.
+    coefficient_price
+        Price of one coefficient in the regression of one column.
+    parent_prices
+        Prices of 0, 1, … d parents of one column each.
+    column_prices
+        Prices of 0, 1, … columns, without the part that depends on the number of candidates.
+    allowed
+        Whether the effect of a row on a column may be curved.
+    half_n
+        Half the number of rows.
+    tolerance
+        Share of its variance below which the rest of a column counts as determined by others.
+    """
+    return CurveScore(
+        correlation=correlation,
+        starts=starts,
+        own=own,
+        degrees=degrees,
+        base=base,
+        coefficient_price=coefficient_price,
+        parent_prices=parent_prices,
+        column_prices=column_prices,
+        allowed=allowed,
+        half_n=half_n,
         tolerance=tolerance,
     )
 
@@ -266,10 +324,12 @@ def edge_flags(edges: Bools | None, size: int) -> Bools:
 
 
 __all__ = [
+    "CurveScore",
     "DiscreteForm",
     "LocalScore",
     "ScoreFailed",
     "child_scores",
+    "curve_score",
     "discrete_score",
     "foreign_score",
     "gaussian_block_score",

@@ -16,6 +16,7 @@ from isthmus.objectives.correlations import (
     MatrixCorrelations,
     Pairs,
 )
+from isthmus.objectives.curved import CURVES, CurvedScore
 from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
 from isthmus.objectives.independence import INDEPENDENCE_TESTS, IndependenceTest
 from isthmus.objectives.local import (
@@ -43,6 +44,7 @@ from isthmus.objectives.table import PARENT_SETS, ScoreTable
 __all__ = [
     "ADDITIVE_MODEL",
     "CORRELATIONS",
+    "CURVES",
     "EDGE_WEIGHTS",
     "INDEPENDENCE_TESTS",
     "INDEPENDENT_NOISE",
@@ -60,6 +62,7 @@ __all__ = [
     "ColumnCorrelations",
     "CorrelationScore",
     "Correlations",
+    "CurvedScore",
     "Family",
     "FamilyCost",
     "GeneralisedLinearLoss",

@@ -1,5 +1,6 @@
 """Scores: how well a graph fits the data."""
 
+from isthmus.scores.additive_ebic import AdditiveEBIC
 from isthmus.scores.additive_least_squares import AdditiveLeastSquares
 from isthmus.scores.base import Score
 from isthmus.scores.bge import BGe, PriorMean, PriorScale
@@ -24,6 +25,7 @@ __all__ = [
     "EBIC",
     "GP",
     "K2",
+    "AdditiveEBIC",
     "AdditiveLeastSquares",
     "BDeu",
     "BGe",

@@ -24,6 +24,7 @@ class Expansion:
     """A basis with the centre and scale of each variable it is applied to.
 
     If the basis has products, `pairs` are the variables that are multiplied; None for all pairs.
+    The indicators of the discrete variables in `beside` are kept beside the functions.
     """
 
     basis: Basis
@@ -31,6 +32,7 @@ class Expansion:
     centres: tuple[float, ...]
     scales: tuple[float, ...]
     pairs: tuple[tuple[str, str], ...] | None = None
+    beside: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.centres) == len(self.scales) > 0:
@@ -42,16 +44,19 @@ class Expansion:
 
     @classmethod
     def standardised(cls, basis: Basis, moments: Moments) -> Expansion:
-        """Take the centre and scale of each variable from (pooled) moments.
+        """Take the centre and scale of each continuous variable from (pooled) moments.
 
         Of more than 100 variables, not all pairs are multiplied, but those with the largest partial
         correlations, or correlations if there are fewer rows than variables.
         """
-        moments.schema.require(Kind.CONTINUOUS, "Basis functions need")
         values = moments.without_features()
+        numbers = moments.schema.of_kind(Kind.CONTINUOUS)
+        if len(numbers) < len(moments.schema) and numbers:
+            values = values.select(numbers)
+        values.schema.require(Kind.CONTINUOUS, "Basis functions need")
         spread = np.sqrt(values.covariance().diagonal())
         scales = np.where(spread > 0, spread, 1.0)
-        names, pairs = moments.schema.names, None
+        names, pairs = values.schema.names, None
         if basis.pairs and math.comb(len(names), 2) > _MOST_PRODUCTS:
             related = values.correlation()
             if moments.n > len(names):
@@ -60,7 +65,9 @@ class Expansion:
             i, j = np.triu_indices(len(names), 1)
             strongest = np.sort(np.argsort(-np.abs(related[i, j]), kind="stable")[:_MOST_PRODUCTS])
             pairs = tuple((names[i[k]], names[j[k]]) for k in strongest)
-        return cls(basis, names, tuple(values.mean().tolist()), tuple(scales.tolist()), pairs)
+        beside = moments.schema.of_kind(Kind.DISCRETE)
+        means = tuple(values.mean().tolist())
+        return cls(basis, names, means, tuple(scales.tolist()), pairs, beside)
 
     @classmethod
     def within(cls, basis: Basis, bounds: Mapping[str, tuple[float, float]]) -> Expansion:
@@ -103,9 +110,14 @@ class Expansion:
 
     def widen(self, schema: Schema) -> Schema:
         """The variables of the expansion, taken from `schema`, with their basis functions."""
-        chosen = schema.subset(self.names)
-        chosen.require(Kind.CONTINUOUS, "Basis functions need")
-        return chosen.with_features(self.features)
+        schema.subset(self.names).require(Kind.CONTINUOUS, "Basis functions need")
+        return schema.subset(self.variables(schema)).with_features(self.features)
+
+    def variables(self, schema: Schema) -> tuple[str, ...]:
+        """Names of all variables; if there are discrete ones, in the order of `schema`."""
+        if not self.beside:
+            return self.names
+        return tuple(n for n in schema.names if n in {*self.names, *self.beside})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, to be sent to the sites."""
@@ -115,7 +127,9 @@ class Expansion:
                 n: [c, s] for n, c, s in zip(self.names, self.centres, self.scales, strict=True)
             },
         }
-        return plain if self.pairs is None else plain | {"pairs": [[*pair] for pair in self.pairs]}
+        if self.pairs is not None:
+            plain["pairs"] = [[*pair] for pair in self.pairs]
+        return plain | {"beside": [*self.beside]} if self.beside else plain
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Expansion:
@@ -127,7 +141,8 @@ class Expansion:
             pairs = data.get("pairs")
             if pairs is not None:
                 pairs = tuple((str(a), str(b)) for a, b in pairs)
-            return cls(basis, tuple(columns), tuple(centres), tuple(scales), pairs)
+            beside = tuple(str(name) for name in data.get("beside", ()))
+            return cls(basis, tuple(columns), tuple(centres), tuple(scales), pairs, beside)
         except FormatError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

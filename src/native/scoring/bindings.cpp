@@ -1,5 +1,6 @@
 #include "bindings.hpp"
 #include "scoring/child_scores.hpp"
+#include "scoring/curve_score.hpp"
 #include "scoring/foreign_score.hpp"
 #include "scoring/gaussian_block_score.hpp"
 #include "scoring/gaussian_score.hpp"
@@ -110,6 +111,48 @@ void bind_scoring(nb::module_& m) {
             },
             nb::kw_only(), "correlation"_a, "starts"_a, "base"_a, "half_n"_a, "penalty"_a,
             "tolerance"_a);
+
+    nb::class_<CurveScore, LocalScore>(m, "CurveScore")
+        .def(
+            "__init__",
+            [](CurveScore* self, const Array<double, 2>& correlation,
+               const Array<Variable, 1>& starts, const Array<Variable, 1>& own,
+               const Array<Variable, 2>& degrees, const Array<double, 1>& base,
+               double coefficient_price, const Array<double, 1>& parent_prices,
+               const Array<double, 1>& column_prices, const Array<bool, 2>& allowed, double half_n,
+               double tolerance) {
+                const auto size = degrees.shape(0) * degrees.shape(1);
+                std::construct_at(
+                    self, to_matrix(correlation),
+                    CurveColumns{.starts = to_vector(starts),
+                                 .own = to_vector(own),
+                                 .degrees = {degrees.shape(1),
+                                             {degrees.data(), degrees.data() + size}}},
+                    to_vector(base),
+                    CurvePrices{.coefficient = coefficient_price,
+                                .parents = to_vector(parent_prices),
+                                .columns = to_vector(column_prices)},
+                    to_flags(allowed), half_n, tolerance);
+            },
+            nb::kw_only(), "correlation"_a, "starts"_a, "own"_a, "degrees"_a, "base"_a,
+            "coefficient_price"_a, "parent_prices"_a, "column_prices"_a, "allowed"_a, "half_n"_a,
+            "tolerance"_a)
+        .def(
+            "degrees",
+            [](const CurveScore& score, Variable child, const Array<Variable, 1>& parents) {
+                check_family(score, child, to_variables(parents), {});
+                return give(score.degrees(child, to_variables(parents)));
+            },
+            "child"_a, "parents"_a.noconvert(), "Degree of the functions of each parent.")
+        .def(
+            "without_functions",
+            [](const CurveScore& score, Variable child, const Array<Variable, 1>& parents,
+               Variable straight) {
+                check_family(score, child, to_variables(parents), {});
+                return score.without_functions(child, to_variables(parents), straight);
+            },
+            "child"_a, "parents"_a.noconvert(), "straight"_a,
+            "Score of a family in which one parent is held to its line.");
 
     nb::class_<ForeignScore, LocalScore>(m, "ForeignScore")
         .def(

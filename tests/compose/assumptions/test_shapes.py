@@ -48,16 +48,19 @@ def test_a_common_scale_is_noted_instead_of_tails(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_curves_are_found_with_and_without_an_edge(seed: int) -> None:
+def test_a_score_of_lines_is_told_which_edges_are_curved(seed: int) -> None:
     rng = np.random.default_rng(seed)
     x, e, f = rng.normal(size=(3, 300))
-    with_edge = {"x": x, "y": np.sin(2 * x) + 0.3 * e, "z": f}
-    assert "in 'x' explains" in notes(with_edge)
-    without_edge = {"x": x, "y": np.cos(2 * x) + 0.2 * e, "z": f}
-    assert "Try search=NotearsAdditive() or score=GP()" in notes(without_edge)
-    assert "curved" not in notes(without_edge, score=ist.GP())
-    mixed = {**without_edge, "w": np.where(f > 0, "u", "v")}
-    assert notes(mixed).startswith("Transform these columns")
+    lines = ist.GaussianEBIC()
+    even = np.linspace(-3, 3, 300)  # without a straight relation to its cosine
+    curved = {"x": even, "y": np.cos(2 * even) + 0.2 * e, "z": f}
+    assert "curves add to x – y" in notes(curved, score=lines)
+    assert "AdditiveEBIC()" not in notes(curved, score=ist.GP())
+    assert "AdditiveEBIC()" not in notes(curved)
+    effects = {f"y{i}": x + x**2 + rng.normal(size=300) for i in range(3)}
+    assert "curves explain y" in notes({"x": x, **effects}, score=lines)
+    straight = {"x": x, "y": x + e, "z": f}
+    assert notes(straight, score=lines) == ""
 
 
 @pytest.mark.parametrize("seed", SEEDS)

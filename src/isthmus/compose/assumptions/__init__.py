@@ -27,22 +27,24 @@ from isthmus.compose.assumptions.scales import rescaled, units
 from isthmus.compose.assumptions.series import unchecked_series, unsteady_series
 from isthmus.compose.assumptions.shapes import (
     common_scale,
-    curved_effects,
     group_effects,
     heavy_tails,
     residuals,
 )
 from isthmus.compose.assumptions.table import RowTable
+from isthmus.compose.curves import note_on_lines
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
-from isthmus.objectives import INDEPENDENT_NOISE
+from isthmus.objectives import CURVES, INDEPENDENT_NOISE
 from isthmus.statistics import Moments
 
 __all__ = ["check_assumptions", "check_rows"]
 
 
-def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tuple[str, ...]:
+def check_assumptions(
+    problem: Problem, dag: DAG, *, named: bool, stacklevel: int = 3
+) -> tuple[str, ...]:
     """Return notes about the data and about a graph, and issue warnings.
 
     Parameters
@@ -51,6 +53,8 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         The data, as they were read.
     dag
         The graph that was learned, or that represents an ensemble.
+    named
+        Whether the user named the score, so that curves have not challenged the graph before.
     stacklevel
         Number of calls from here up to the line that the warnings point to.
     """
@@ -72,6 +76,7 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         *unsteady_series(problem.source),
         *of_rows,
         *(_of_groups(table, dag) if table is not None else ()),
+        *(note_on_lines(problem, dag) if named and table is not None else ()),
         *objective.notes(dag),
     )
     for note in notes:
@@ -110,11 +115,11 @@ def check_rows(
         *outliers.notes,
         # A common scale gives every column heavy tails.
         *(common_scale(table, sample) or heavy_tails(table, sample, directed=directed)),
-        *(curved_effects(table, sample) if linear else ()),
         *(group_effects(table, sample) if linear else ()),
     )
 
 
 def _is_linear(problem: Problem) -> bool:
     moments: Moments | None = problem.statistics.as_moments()
-    return moments is not None and not moments.schema.has_features
+    curved = CURVES in problem.plain_score.gives
+    return moments is not None and (curved or not moments.schema.has_features)

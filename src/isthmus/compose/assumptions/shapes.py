@@ -1,4 +1,4 @@
-"""Checks of distributions: heavy tails, a common scale of the noise, curved effects.
+"""Checks of distributions: heavy tails, a common scale of the noise, interactions.
 
 They need the rows. They look at residuals, which remain of each column after a linear regression
 on its parents in the graph. Rates of false alarms and power:
@@ -8,8 +8,6 @@ on its parents in the graph. Rates of false alarms and power:
 from __future__ import annotations
 
 import math
-from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -31,16 +29,13 @@ _CERTAIN = 4.5
 _LUMPED = 0.05
 """Share of the most frequent value above which the scale of a column is not compared. The limits of
 Likert items and floors such as zero make residuals small in the same rows."""
-_CURVED = 0.1
-"""Share of the variance of a column that a curve must explain beyond lines to be worth a note. In
-the table of diabetes patients, a logarithm in a formula explains 6% of a column."""
 _INTERACTION = 0.2
 """Share of the variance of a column that products must explain. At 0.1, 7 of 545 tables of the
 generator of mixed tables had a note: cut points of numbers look like weak interactions."""
 _MOST_GROUPS, _MOST_GROUPED = 10, 20
 """Levels of a column that are compared, and such columns."""
 _LEVEL = 0.001
-"""Rate of false alarms of the test of curves, on all pairs together."""
+"""Rate of false alarms of the test of interactions, on all pairs together."""
 
 
 class Residuals(NamedTuple):
@@ -171,50 +166,6 @@ def _is_lumped(column: Floats) -> bool:
     return int(np.unique(column, return_counts=True)[1].max()) > _LUMPED * len(column)
 
 
-def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
-    """Find pairs of columns where a cubic explains more than a line, whether or not connected.
-
-    Columns with heavy tails are compared by their normal scores. What discrete columns explain is
-    no curve. Cost: one product of matrices, about 5 ms for 50 columns.
-    """
-    p, m = sample.left.shape
-    values, left = sample.values.copy(), sample.left.copy()
-    for k in np.flatnonzero(_is_heavy(0, values) | _is_heavy(0, left)):
-        values[k] = _normal_scores(values[k], _quantiles(m))
-        left[k] = _normal_scores(left[k], _quantiles(m))
-    square, cube = _curves(np.clip(values, -3.0, 3.0))
-    left = _within_groups(table, np.clip(left, -4.0, 4.0))
-    share = (square @ left.T) ** 2 + (cube @ left.T) ** 2  # of curve i in residual j
-    np.fill_diagonal(share, 0.0)
-    share = np.minimum(share, 1.0 - 1e-12)
-    certain = -(m - 5.0) * np.log1p(-share) > 2.0 * math.log(p * (p - 1) / _LEVEL)
-    share = share * sample.shares  # of the variance of column j
-    curved = certain & (share > _CURVED)
-    if not curved.any():
-        return ()
-    cause, effect = np.unravel_index(int(np.where(curved, share, 0.0).argmax()), share.shape)
-    count = int(curved.any(axis=0).sum())
-    names = table.names
-    if table.schema.of_kind(Kind.DISCRETE):
-        advice, or_else = "Transform these columns", ""
-    else:
-        advice = (
-            "Try search=NotearsAdditive() or score=GP(), and for a search by tests "
-            "score=NonlinearLikelihoodRatio()"
-        )
-        or_else = (
-            " If the noise is not normal, a line looks curved where its edge points the wrong way; "
-            "search=LiNGAM() tests that."
-        )
-    note = (
-        f"{advice}: some effects are curved. A cubic in {names[sample.columns[cause]]!r} explains "
-        f"{share[cause, effect]:.0%} of {names[sample.columns[effect]]!r} beyond linear effects, "
-        f"and {count} of {p} columns {'has' if count == 1 else 'have'} such curves. "
-        f"Linear scores miss or misdirect these edges.{or_else}"
-    )
-    return (note,)
-
-
 def group_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     """Find effects of one number on another that depend on the level of a discrete column.
 
@@ -271,28 +222,6 @@ def _within_groups(table: RowTable, left: Floats) -> Floats:
     groups = np.linalg.qr(np.concatenate(levels).T)[0]
     within: Floats = normalised - (normalised @ groups) @ groups.T
     return within
-
-
-def _normal_scores(column: Floats, quantiles: Floats) -> Floats:
-    """Return the quantiles of a normal distribution that belong to the ranks of a column."""
-    _, group, size = np.unique(column, return_inverse=True, return_counts=True)
-    stop = np.cumsum(size)
-    totals = np.concatenate([[0.0], np.cumsum(quantiles)])
-    return np.asarray(((totals[stop] - totals[stop - size]) / size)[group.ravel()])
-
-
-@lru_cache(maxsize=4)
-def _quantiles(n: int) -> Floats:
-    quantile = NormalDist().inv_cdf
-    return np.array([quantile((i + 0.5) / n) for i in range(n)])
-
-
-def _curves(z: Floats) -> tuple[Floats, Floats]:
-    """Return the squares and cubes of columns, orthogonal to lower powers, with norm one."""
-    square = z * z
-    one = _normalised(z)
-    two = _normalised(square, one)
-    return two, _normalised(square * z, one, two)
 
 
 def _normalised(columns: Floats, *lower: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
@@ -350,7 +351,9 @@ class Federation(Source):
         """
         self._require_basis(basis)
         agreed = self._study.features
-        return super().expansion_of(basis) if agreed is None else agreed
+        if agreed is None:
+            return super().expansion_of(basis)
+        return replace(agreed, beside=self.schema().of_kind(Kind.DISCRETE))
 
     def with_features(self, expansion: Expansion) -> Source:
         """Return the variables with basis functions, which the sites compute.
@@ -364,7 +367,8 @@ class Federation(Source):
         """
         self._require_basis(expansion.basis)
         columns = expansion.widen(self.schema()).width
-        needed, n = expansion.basis.rows_per_column * columns, self.moments(expansion.names).n
+        variables = expansion.variables(self.schema())
+        needed, n = expansion.basis.rows_per_column * columns, self.moments(variables).n
         if n < needed:
             raise DataError(
                 f"{columns} columns of values and basis functions need at least {needed} rows over "

@@ -153,7 +153,7 @@ class AskFeatures(_MomentsRequest):
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return self.expansion.names
+        return (*self.expansion.names, *self.expansion.beside)
 
     def violations(self, study: Study) -> list[str]:
         return []

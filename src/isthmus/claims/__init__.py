@@ -1,0 +1,1 @@
+"""Challenges of answers before they are stated: the next larger model, at the table's own n."""

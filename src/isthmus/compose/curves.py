@@ -1,0 +1,413 @@
+"""Learn again with curves where a graph of lines does not survive them.
+
+`learn` begins with lines. The graph is then challenged by curves at the table's own number of rows
+(`isthmus.claims.curves`). If it survives, it is the answer. Otherwise the effects that need curves
+get them, and the search runs again, until nothing is left to explain. Columns are also replaced by
+their normal scores, and the scale on which the graph explains more is kept; an edge must hold on
+both.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from isthmus.claims.curves import challenge_by_curves, looks_normal
+from isthmus.compose.arguments import AnyScore, AnySearch
+from isthmus.compose.defaults import choose_search
+from isthmus.compose.prepare import Problem, prepare, with_prior
+from isthmus.compose.progress import reporter_for
+from isthmus.errors import IsthmusError
+from isthmus.graphs import DAG
+from isthmus.objectives import CURVES, LOCAL_SCORES, CurvedScore
+from isthmus.options import described
+from isthmus.plurals import counted
+from isthmus.results.status import Ending
+from isthmus.runs import Progress, drive
+from isthmus.scores import (
+    AdditiveEBIC,
+    BGe,
+    DegenerateGaussian,
+    FisherZ,
+    GaussianBIC,
+    GaussianEBIC,
+    NonlinearLikelihoodRatio,
+)
+from isthmus.scores.edge_prior import EdgePrior
+from isthmus.sources import NormalScores, Source, Transform, WithFeatures
+from isthmus.statistics import Chebyshev, Kind, Moments, Statistic
+
+MOST_COLUMNS = 300
+"""Columns of a table whose graph is challenged by curves: of more, the products of all functions
+would take longer than the search. Not tuned."""
+_ROUNDS = 8
+"""Times that the search is repeated with further curves; two or three are usual."""
+_SEARCHES = 4
+"""As many searches as are usual, between which the default divides its starts."""
+_STAGED = 4e9
+"""Products of functions (rows times squared columns) above which the first look is at cubics."""
+_NORMAL_ROOTS = 0.8
+"""Share of the variables without parents that must look normal if curves shall tell directions:
+where noise is skewed, curves make causes of straight effects look like effects. See
+``benchmarks/curves/straight.py``."""
+
+
+class OutOfTimeError(Exception):
+    """The time was over before a search with curves had ended."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Again:
+    """How a verb reads its data and searches them, to do both again with curves.
+
+    Attributes
+    ----------
+    data, transform
+        As they were given to the verb.
+    options
+        Further arguments of `prepare`, without a search.
+    search
+        The search if the user named one.
+    seed, progress
+        As they were given to the verb.
+    until
+        Time of ``time.monotonic()`` at which a search must have ended.
+    """
+
+    data: object
+    transform: Transform | None
+    options: Mapping[str, Any]
+    search: AnySearch | None = None
+    seed: int = 0
+    progress: bool | Callable[[Progress], None] | None = False
+    until: float = math.inf
+
+    def learn(self, problem: Problem, *, searches: int = _SEARCHES) -> DAG:
+        """Learn a graph with another score; `OutOfTimeError` if that does not end in time."""
+        search = self.search
+        if search is None or LOCAL_SCORES not in search.accepts:
+            search, _ = choose_search(problem.schema, problem.objective, runs=searches)
+        left = None if math.isinf(self.until) else self.until - time.monotonic()
+        if left is not None and left <= 0.0:
+            raise OutOfTimeError
+        rng = np.random.default_rng(self.seed)
+        run = search.begin(problem.objective, problem.constraints, rng)
+        with reporter_for(self.progress) as report:
+            result, status = drive(run, type(search).__name__, time_limit=left, report=report)
+        if status.ending in (Ending.TIME_LIMIT, Ending.INTERRUPTED):
+            raise OutOfTimeError
+        return DAG.from_parents(problem.objective.nodes, result.parents)
+
+    def on_normal_scores(self) -> Problem | None:
+        """Prepare the data with their normal scores; None if the user chose the scale."""
+        if self.transform is not None or isinstance(self.data, (Source, Statistic)):
+            return None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the table was read before, and its notes given
+            try:
+                return prepare(self.data, **self.options, transform=NormalScores())
+            except IsthmusError:
+                return None
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Challenged:
+    """What curves made of a graph of lines.
+
+    Attributes
+    ----------
+    problem
+        The data, with the score that the graph was learned with.
+    dag
+        The graph.
+    sentence
+        What was done, for the reader of the result.
+    changed
+        Whether lines were not enough.
+    directed
+        Whether the score tells directions that the equivalence class of the graph leaves open.
+    """
+
+    problem: Problem
+    dag: DAG
+    sentence: str
+    changed: bool = False
+    directed: bool = False
+
+
+def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
+    """Challenge a graph of lines by curves, and learn again with curves if it does not survive.
+
+    Parameters
+    ----------
+    problem
+        The data, with a score of lines.
+    dag
+        The graph that was learned.
+    again
+        How to learn from the data again.
+    """
+    reason = _why_not(problem)
+    if reason:
+        return Challenged(problem, dag, _not_challenged(reason))
+    weight = gamma_of(problem)
+    try:
+        if problem.statistics.number_of_rows * (4.0 * len(problem.schema)) ** 2 > _STAGED:
+            cubics = with_score(problem, AdditiveEBIC(weight, basis=Chebyshev(3, 3.0)), _CURVED)
+            if challenge_by_curves(_curved(cubics), dag, problem.knowledge).survives:
+                return Challenged(problem, dag, _SURVIVED)
+        model = with_score(problem, AdditiveEBIC(weight), _CURVED)
+    except IsthmusError as error:
+        return Challenged(problem, dag, _not_challenged(str(error).rstrip(".")))
+    if challenge_by_curves(_curved(model), dag, problem.knowledge).survives:
+        return Challenged(problem, dag, _SURVIVED)
+    try:
+        best = _refined(model, dag, again)
+        directed = False
+        if _has_shapes(model):
+            free = again.learn(model, searches=1)
+            directed = _roots_look_normal(model, free)
+            best = _Refined(model, free) if directed else best
+        other = _on_normal_scores(again, weight)
+    except OutOfTimeError:
+        sentence = "Curves gain over lines, and no time was left to learn with them."
+        return Challenged(problem, dag, sentence)
+    if other is not None and other.gain() > best.gain():
+        best, other, directed = other, best, False
+    agreed = best.dag
+    if other is not None:
+        agreed = challenge_by_curves(other.full(weight), agreed, problem.knowledge).dag
+    scale = " on normal scores" if best.problem.reading.maps and not problem.reading.maps else ""
+    bent = _number_of_curves(best.problem, agreed)
+    sentence = (
+        f"Challenged by curves at n = {problem.statistics.number_of_rows:,}, which lines did not "
+        f"survive: learned again with `AdditiveEBIC`{scale}; {counted(bent, 'edge')} "
+        f"{'has a curve' if bent == 1 else 'have curves'}. `effect`, `fit` and queries use lines."
+    )
+    return Challenged(best.problem, agreed, sentence, changed=True, directed=directed)
+
+
+def _not_challenged(reason: str) -> str:
+    return f"Not challenged by curves: {reason}."
+
+
+_SURVIVED = "Challenged by curves, which find nothing that lines miss."
+
+
+def fits_lines(problem: Problem) -> bool:
+    """Whether the graph was learned with the default score of lines, from all rows alike."""
+    lines = (GaussianEBIC, DegenerateGaussian)
+    return isinstance(problem.plain_score, lines) and isinstance(problem.score, (*lines, EdgePrior))
+
+
+def challenge_default(problem: Problem, again: Again) -> Challenged:
+    """Challenge the graph of lines of data that are prepared for another default score.
+
+    Samplers, tests and bootstraps do not learn one graph by lines, so it is learned here.
+    """
+    reason = _why_not(problem)
+    if reason:
+        return Challenged(problem, DAG(problem.objective.nodes, []), _not_challenged(reason))
+    mixed = problem.schema.of_kind(Kind.DISCRETE)
+    lines = with_score(problem, DegenerateGaussian(gamma=0.5) if mixed else GaussianEBIC())
+    try:
+        return challenge(lines, again.learn(lines), again)
+    except OutOfTimeError:
+        return Challenged(problem, DAG(problem.objective.nodes, []), _not_challenged("no time"))
+
+
+def test_of_curves(problem: Problem, again: Again) -> tuple[Problem, str]:
+    """Return the data with a test that sees curves if lines do not survive them, and a sentence.
+
+    Problems with other scores than the default test of lines are returned as they are.
+    """
+    if not isinstance(problem.score, FisherZ):
+        return problem, ""
+    challenged = challenge_default(problem, again)
+    sentence = f" {challenged.sentence}"
+    if not challenged.changed:
+        return problem, sentence
+    model = with_score(challenged.problem, NonlinearLikelihoodRatio(), _CURVED)
+    return judged_by(problem, model), sentence
+
+
+def judged_by(problem: Problem, model: Problem) -> Problem:
+    """Return data as they were read, with the score and the objective of a larger model of them.
+
+    What follows from a graph, such as effects, is computed from the data in their own units.
+    """
+    return replace(
+        problem,
+        score=model.score,
+        plain_score=model.plain_score,
+        score_reason=_CURVED,
+        objective=model.objective,
+    )
+
+
+def with_score(problem: Problem, score: AnyScore, reason: str = "") -> Problem:
+    """Return the same data with another score, and with the functions that it needs."""
+    source, statistics = problem.source, problem.statistics
+    if score.basis is not None and not statistics.schema.has_features:
+        source = WithFeatures(source, score.basis)
+        statistics = source.moments()
+    chosen = with_prior(score, problem.knowledge, source) if problem.knowledge.has_prior else score
+    return replace(
+        problem,
+        source=source,
+        statistics=statistics,
+        score=chosen,
+        plain_score=score,
+        score_reason=reason or problem.score_reason,
+        objective=chosen.bind(statistics),
+    )
+
+
+def gamma_of(problem: Problem) -> float:
+    """Return the weight of the extended penalty of a score of lines."""
+    score = problem.plain_score
+    return score.gamma if isinstance(score, (GaussianEBIC, DegenerateGaussian)) else 0.5
+
+
+def _why_not(problem: Problem) -> str:
+    """Return why a graph cannot be challenged; empty if it can."""
+    schema = problem.schema
+    if not schema.of_kind(Kind.CONTINUOUS):
+        return "all columns are discrete"
+    if len(schema) > MOST_COLUMNS:
+        return f"there are more than {MOST_COLUMNS} columns"
+    if not isinstance(problem.statistics, Moments) or problem.source.has_missing:
+        return "functions of the columns cannot be summed here"
+    return ""
+
+
+def _curved(problem: Problem) -> CurvedScore:
+    return CURVES.require(problem.plain_score.bind(problem.statistics))
+
+
+def _moments(problem: Problem) -> Moments:
+    assert isinstance(problem.statistics, Moments)
+    return problem.statistics
+
+
+_LINES = (GaussianBIC, GaussianEBIC, DegenerateGaussian, BGe)
+_CURVED = "effects are curved"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Refined:
+    """A graph, and the problem whose objective it was learned with."""
+
+    problem: Problem
+    dag: DAG
+
+    def gain(self) -> float:
+        """Return by how much the graph is better than one without edges."""
+        objective = self.full(gamma_of(self.problem))
+        return objective.total(self.dag) - objective.total(DAG(self.dag.nodes, []))
+
+    def full(self, gamma: float) -> CurvedScore:
+        """Return the score in which all effects may be curved."""
+        return AdditiveEBIC(gamma).bind(_moments(self.problem))
+
+
+def _refined(model: Problem, dag: DAG, again: Again) -> _Refined:
+    """Allow curves where they are needed and learn again, until no more are."""
+    score = model.plain_score
+    assert isinstance(score, AdditiveEBIC)
+    full = score.bind(_moments(model))
+    curves: frozenset[tuple[str, str]] = frozenset()
+    problem = with_score(model, replace(score, curved=()), _CURVED)
+    for _ in range(_ROUNDS):
+        found = challenge_by_curves(full, dag, model.knowledge)
+        dag = found.dag
+        if found.curves <= curves:
+            break
+        curves |= found.curves
+        problem = with_score(model, replace(score, curved=curves), _CURVED)
+        dag = again.learn(problem)
+    return _Refined(problem, dag)
+
+
+def _on_normal_scores(again: Again, gamma: float) -> _Refined | None:
+    """Learn from normal scores, if the data can be replaced by them."""
+    problem = again.on_normal_scores()
+    if problem is None:
+        return None
+    model = with_score(problem, AdditiveEBIC(gamma), _CURVED)
+    straight = again.learn(with_score(model, AdditiveEBIC(gamma, curved=()), _CURVED))
+    return _refined(model, straight, again)
+
+
+def _has_shapes(model: Problem) -> bool:
+    """Whether the distributions of all columns are known, by which curves may tell directions.
+
+    Moments within groups have no means, and an indicator is no Gaussian variable.
+    """
+    return _moments(model).groups is None and not model.schema.of_kind(Kind.DISCRETE)
+
+
+def _roots_look_normal(model: Problem, dag: DAG) -> bool:
+    """Whether the variables without parents look normal, so that curves tell directions.
+
+    Their first four moments follow from the means of Chebyshev polynomials.
+    """
+    moments = _moments(model)
+    means = moments.mean()
+    normal = []
+    for variable, (start, stop) in zip(moments.schema.variables, moments.blocks, strict=True):
+        if dag.parents(variable.name) or stop - start < 5:
+            continue
+        t1, t2, t3, t4 = means[start + 1 : start + 5].tolist()
+        second = (t2 + 1.0) / 2.0
+        powers = (t1, second, (t3 + 3.0 * t1) / 4.0, (t4 + 8.0 * second - 1.0) / 8.0)
+        normal.append(looks_normal(powers, moments.n))
+    return bool(normal) and float(np.mean(normal)) >= _NORMAL_ROOTS
+
+
+def note_on_lines(problem: Problem, dag: DAG) -> tuple[str, ...]:
+    """Name the edges of a graph of lines that do not survive curves."""
+    if not isinstance(problem.score, _LINES) or _why_not(problem):
+        return ()
+    try:
+        model = with_score(problem, AdditiveEBIC())
+        found = challenge_by_curves(_curved(model), dag, problem.knowledge)
+    except IsthmusError:
+        return ()
+    parts = []
+    if found.explained:
+        parts.append(f"explain {_pairs(found.explained)}")
+    if found.bent or found.missing:
+        parts.append(f"add to {_pairs((*found.bent, *found.missing))}")
+    if not parts:
+        return ()
+    note = (
+        f"Leave out the score, or use AdditiveEBIC(): {described(problem.plain_score)} sees lines "
+        f"only, and curves {' and '.join(parts)}."
+    )
+    return (note,)
+
+
+def _pairs(edges: Sequence[tuple[str, str]]) -> str:
+    """Return pairs of names for a note, at most three of them."""
+    shown = ", ".join(f"{a} – {b}" for a, b in edges[:3])
+    more = len(edges) - 3
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _number_of_curves(problem: Problem, dag: DAG) -> int:
+    objective = CURVES.require(problem.plain_score.bind(problem.statistics))
+    place = {name: i for i, name in enumerate(objective.nodes)}
+    return sum(
+        int((objective.degrees(place[v], [place[p] for p in dag.parents(v)]) > 0).sum())
+        for v in dag.nodes
+    )

@@ -1,0 +1,159 @@
+"""Extended BIC of regressions on curves, with as many terms per edge as pay for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError
+from isthmus.kernels.scoring import curve_score
+from isthmus.objectives import CURVES, LOCAL_SCORES, Capabilities, CurvedScore, FamilyCost
+from isthmus.options import require_instance, require_number
+from isthmus.scores.base import Score
+from isthmus.scores.extended import small_sample_prices
+from isthmus.scores.gaussian import TOLERANCE
+from isthmus.statistics import Chebyshev, Kind, Moments
+from isthmus.statistics.moments import correlate
+from isthmus.statistics.relations import covariance_without_rare
+from isthmus.types import Floats, Integers
+
+_DEGREES = (3, 6)
+"""Degrees of the curves that are tried for an edge, besides a line: see
+``benchmarks/curves/shapes.py``. With the higher one alone, mild curves pay only in large tables."""
+
+
+@final
+@dataclass(frozen=True)
+class AdditiveEBIC(Score[Moments, CurvedScore]):
+    """Extended BIC of additive regressions, for curved effects; higher is better.
+
+    Each variable is the sum of a line or curve of each of its parents, and of Gaussian noise. An
+    edge gets a curve only if the curve gains more than the penalty of its terms, so a graph of
+    straight effects has the score of `GaussianEBIC`, or of `DegenerateGaussian` in mixed tables.
+    The levels of discrete variables enter as they do there, and a discrete child is the block of
+    its indicators. Only moments of functions of the columns are needed.
+
+    Parameters
+    ----------
+    gamma
+        Weight of the extra penalty ``2 * gamma * log(d)`` per edge among d variables.
+    curved
+        Pairs ``(parent, child)`` that may be curved; by default all. `learn` names those whose
+        curves it has found necessary.
+    basis
+        Functions of the continuous variables.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> x = rng.normal(size=300)
+    >>> table = {"x": x, "y": x**2 + rng.normal(size=300)}
+    >>> ist.learn(table, score=ist.AdditiveEBIC()).dag.edges
+    (('x', 'y'),)
+    """
+
+    gamma: float = 0.5
+    curved: Iterable[tuple[str, str]] | None = None
+    basis: Chebyshev = Chebyshev(6, 3.0)
+    needs: ClassVar[type[Moments]] = Moments
+    kind: ClassVar[Kind | None] = None
+    gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES, CURVES})
+
+    def __post_init__(self) -> None:
+        require_number(self, "gamma", least=0)
+        require_instance(self, "basis", Chebyshev, "Chebyshev(6, 3.0)")
+        if self.curved is not None:
+            object.__setattr__(self, "curved", tuple(sorted((a, b) for a, b in self.curved)))
+
+    def bind(self, statistics: Moments) -> CurvedScore:
+        schema, n = statistics.schema, statistics.n
+        d = len(schema)
+        keep, own, degrees = _columns(statistics)
+        correlation, scale = correlate(covariance_without_rare(statistics)[np.ix_(keep, keep)])
+        sizes = np.array([len(k) for k in _split(keep, statistics.blocks)], np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        log_scale = np.log(scale)
+        each = 0.5 * np.log(n)
+        base = np.array(
+            [
+                -0.5 * n * (own[v] * (np.log(2.0 * np.pi) + 1.0))
+                - 0.5 * n * log_scale[starts[v] : starts[v] + own[v]].sum()
+                - each * (own[v] + own[v] * (own[v] + 1) / 2.0)
+                for v in range(d)
+            ]
+        )
+        kernel = curve_score(
+            correlation,
+            starts,
+            own,
+            degrees,
+            base,
+            coefficient_price=float(each),
+            parent_prices=small_sample_prices(n, d, self.gamma),
+            column_prices=small_sample_prices(n, len(keep), 0.0),
+            allowed=self._allowed(statistics),
+            half_n=0.5 * n,
+            tolerance=TOLERANCE,
+        )
+        return CurvedScore(
+            schema.names,
+            kernel,
+            bends=degrees[:, 0] > 0,
+            edge_price=2.0 * self.gamma * float(np.log(max(d, 1))),
+            cost=_cost(sizes),
+        )
+
+    def _allowed(self, statistics: Moments) -> NDArray[np.bool_]:
+        d = len(statistics.schema)
+        allowed = np.full((d, d), self.curved is None)
+        for parent, child in self.curved or ():
+            allowed[statistics.schema.index(parent), statistics.schema.index(child)] = True
+        return allowed
+
+
+def _columns(statistics: Moments) -> tuple[Integers, Integers, Integers]:
+    """Return the columns to use, the number of own ones, and of functions at each degree.
+
+    The first function of the basis is the variable itself, clipped, so it is left out.
+    """
+    keep: list[int] = []
+    own, degrees = [], []
+    for variable, (start, stop) in zip(statistics.schema.variables, statistics.blocks, strict=True):
+        if variable.kind is Kind.DISCRETE:
+            keep += range(start, stop)
+            own.append(stop - start)
+            degrees.append([0] * len(_DEGREES))
+            continue
+        basis = variable.features.basis if variable.features is not None else None
+        if not isinstance(basis, Chebyshev):
+            raise MismatchError(
+                f"AdditiveEBIC needs Chebyshev polynomials of every continuous variable, and "
+                f"{variable.name!r} has none. Give the table, or the moments of "
+                "WithFeatures(table, Chebyshev(6, 3.0))."
+            )
+        keep += [start, *range(start + 2, stop)]
+        own.append(1)
+        possible = [degree - 1 for degree in _DEGREES if degree <= basis.terms]
+        degrees.append([*possible, *[0] * (len(_DEGREES) - len(possible))])
+    return np.array(keep, np.int64), np.array(own, np.int64), np.array(degrees, np.int64)
+
+
+def _split(keep: Integers, blocks: Iterable[tuple[int, int]]) -> list[Integers]:
+    return [keep[(keep >= start) & (keep < stop)] for start, stop in blocks]
+
+
+def _cost(sizes: Floats | Integers) -> FamilyCost:
+    """Return the cost of a family: its columns are taken out one by one."""
+    width = float(np.mean(sizes))
+
+    def seconds(parents: int) -> float:
+        columns = width * (parents + 1)
+        return 1e-6 + 1e-9 * columns**2 * (1 + parents)
+
+    return seconds

@@ -1,0 +1,171 @@
+"""Graphs of lines, challenged by curves."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus import simulate
+from isthmus.claims.curves import challenge_by_curves, looks_normal
+
+SHAPES: dict[str, Callable[[Any, Any, np.random.Generator], Any]] = {
+    "straight": lambda z, e, rng: z + e,
+    "curve": lambda z, e, rng: z + 0.25 * z**2 + e,
+    "counts": lambda z, e, rng: rng.poisson(np.exp(2 + 0.5 * z)),
+    "censored": lambda z, e, rng: np.maximum(0, z + e),
+    "levels": lambda z, e, rng: np.array(list("abc"))[np.digitize(1.5 * z + e, [-1, 1])],
+    "rare": lambda z, e, rng: np.where(1.2 * z + e > 2, "y", "n"),
+    "log-normal": lambda z, e, rng: np.exp(0.4 * z + 0.4 * e),
+    "saturating": lambda z, e, rng: np.tanh(z) + 0.5 * e,
+}
+
+
+def effects_of_one_cause(shape: str, n: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    make = SHAPES[shape]
+    return {"z": z} | {f"y{i}": make(z, rng.normal(size=n), rng) for i in range(5)}
+
+
+def learned(data: object, **options: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ist.learn(data, **options)
+
+
+def false_and_true(dag: ist.DAG) -> tuple[int, int]:
+    false = sum("z" not in edge for edge in dag.edges)
+    return false, len(dag.edges) - false
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [1000, 5000])
+def test_effects_of_one_cause_are_not_joined(shape: str, n: int) -> None:
+    """At most one pair in ten on average; ``benchmarks/curves/shapes.py`` has more tables."""
+    counts = [
+        false_and_true(learned(effects_of_one_cause(shape, n, seed)).dag) for seed in range(3)
+    ]
+    false, true = np.mean(counts, axis=0)
+    assert false <= 1.0
+    assert true == 5.0
+
+
+def test_lines_alone_join_them() -> None:
+    """So the tests above can fail."""
+    table = effects_of_one_cause("curve", 5000, 0)
+    assert false_and_true(learned(table, score=ist.GaussianEBIC()).dag) == (10, 5)
+
+
+@pytest.mark.parametrize("shape", ["curve", "counts", "levels", "log-normal"])
+def test_the_posterior_and_the_bootstrap_do_not_join_them(shape: str) -> None:
+    table = effects_of_one_cause(shape, 2000, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        posterior = ist.sample(table, draws=20, seed=1)
+        ensemble = ist.bootstrap(table, replicates=10, jobs=1)
+    edges = np.asarray(posterior.edge_probabilities())
+    either = edges + edges.T
+    assert either[1:, 1:].max() < 0.9
+    assert either[0, 1:].min() > 0.99
+    shares = np.asarray(ensemble.adjacency_probabilities())
+    assert shares[1:, 1:].max() <= 0.8
+    assert shares[0, 1:].min() == pytest.approx(1.0)
+
+
+def test_hidden_causes_are_searched_with_curves() -> None:
+    table = effects_of_one_cause("curve", 2000, 0)
+    pag = learned(table, search=ist.BossFCI()).pag
+    assert all("z" in edge[:2] for edge in pag.edges)
+
+
+@pytest.mark.parametrize("shape", ["curve", "levels"])
+def test_engines_and_federations_give_the_same(shape: str) -> None:
+    duckdb, pd = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
+    frame = pd.DataFrame(effects_of_one_cause(shape, 3000, 0))
+    expected = learned(frame, transform=None).dag
+    with duckdb.connect() as connection:
+        assert learned(connection.from_df(frame)).dag == expected
+    sites = [frame[i::3].reset_index(drop=True) for i in range(3)]
+    assert false_and_true(learned(ist.Federation.simulate(sites)).dag) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [simulate.Gaussian(), simulate.Exponential(), simulate.Gumbel(), simulate.Uniform()],
+    ids=lambda noise: type(noise).__name__,
+)
+def test_straight_effects_keep_their_graph(noise: simulate.Noise) -> None:
+    same = []
+    for seed in range(12):
+        dag = simulate.erdos_renyi(8, 10, seed=seed)
+        table = simulate.linear(dag, 1000, noise=noise, seed=seed).data
+        lines = learned(table, score=ist.GaussianEBIC()).dag.cpdag()
+        same.append(learned(table).dag.cpdag() == lines)
+    assert np.mean(same) == 1.0 if isinstance(noise, simulate.Gaussian) else np.mean(same) >= 0.75
+
+
+def test_names_order_and_units_do_not_matter() -> None:
+    table = effects_of_one_cause("curve", 1000, 3)
+    skeleton = {frozenset(edge) for edge in learned(table).dag.edges}
+    turned = {name: -50.0 * column + 3.0 for name, column in reversed(table.items())}
+    assert {frozenset(edge) for edge in learned(turned).dag.edges} == skeleton
+
+
+def test_required_edges_stay_and_forbidden_ones_are_not_missing() -> None:
+    table = effects_of_one_cause("curve", 3000, 0)
+    knowledge = ist.Knowledge(required=[("y0", "y1")], forbidden=[("z", "y2"), ("y2", "z")])
+    dag = learned(table, knowledge=knowledge).dag
+    assert ("y0", "y1") in dag.edges
+    assert not {("z", "y2"), ("y2", "z")} & {*dag.edges}
+
+
+def test_what_the_challenge_finds() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1000)
+    table = {
+        "x": x,
+        "square": x**2 + 0.5 * rng.normal(size=1000),
+        "bent": x + 0.5 * x**2 + rng.normal(size=1000),
+        "line": x + rng.normal(size=1000),
+    }
+    score = ist.AdditiveEBIC().bind(ist.WithFeatures(table, ist.Chebyshev(6, 3.0)).moments())
+    names = [*table]
+    knowledge = ist.Knowledge()
+    dag = ist.DAG(names, [("x", "bent"), ("x", "line"), ("bent", "square")])
+    found = challenge_by_curves(score, dag, knowledge)
+    assert ("x", "bent") in found.bent
+    assert ("x", "line") not in found.bent
+    assert ("x", "square") in found.missing
+    right = ist.DAG(names, [("x", "line")])
+    lines = {name: table[name] for name in ("x", "line")}
+    straight = ist.AdditiveEBIC().bind(ist.WithFeatures(lines, ist.Chebyshev(6, 3.0)).moments())
+    assert challenge_by_curves(straight, ist.DAG([*lines], right.edges), knowledge).survives
+
+
+def test_a_normal_column_looks_normal_and_a_skewed_one_does_not() -> None:
+    rng = np.random.default_rng(0)
+
+    def powers(x: np.ndarray) -> tuple[float, float, float, float]:
+        z = np.clip((x - x.mean()) / x.std(), -3, 3)
+        first, second, third, fourth = (float(np.mean(z**k)) for k in (1, 2, 3, 4))
+        return first, second, third, fourth
+
+    normal = [looks_normal(powers(rng.normal(size=1000)), 1000) for _ in range(200)]
+    skewed = [looks_normal(powers(rng.exponential(size=1000)), 1000) for _ in range(20)]
+    assert np.mean(normal) >= 0.97
+    assert not any(skewed)
+
+
+def test_what_was_done_is_said() -> None:
+    straight = effects_of_one_cause("straight", 1000, 0)
+    assert "Challenged by curves, which find nothing" in learned(straight).choice
+    assert "Challenged" not in learned(straight, score=ist.GaussianEBIC()).choice
+    curved = learned(effects_of_one_cause("curve", 1000, 0))
+    assert "lines did not survive" in curved.choice
+    assert "`effect`, `fit` and queries use lines" in curved.choice
+    assert "Not challenged by curves" in learned(ist.summarise(straight)).choice
