@@ -18,7 +18,7 @@ from typing import Any, final
 
 import numpy as np
 
-from isthmus.claims.curves import challenge_by_curves, looks_normal
+from isthmus.claims.curves import CurvedEdges, challenge_by_curves, looks_normal
 from isthmus.compose.arguments import AnyScore, AnySearch
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, with_prior
@@ -50,7 +50,7 @@ _ROUNDS = 8
 """Times that the search is repeated with further curves; two or three are usual."""
 _SEARCHES = 4
 """As many searches as are usual, between which the default divides its starts."""
-_STAGED = 4e9
+_STAGED = 3e8
 """Products of functions (rows times squared columns) above which the first look is at cubics."""
 _NORMAL_ROOTS = 0.8
 """Share of the variables without parents that must look normal if curves shall tell directions:
@@ -160,14 +160,10 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
         return Challenged(problem, dag, _not_challenged(reason))
     weight = gamma_of(problem)
     try:
-        if problem.statistics.number_of_rows * (4.0 * len(problem.schema)) ** 2 > _STAGED:
-            cubics = with_score(problem, AdditiveEBIC(weight, basis=Chebyshev(3, 3.0)), _CURVED)
-            if challenge_by_curves(_curved(cubics), dag, problem.knowledge).survives:
-                return Challenged(problem, dag, _SURVIVED)
-        model = with_score(problem, AdditiveEBIC(weight), _CURVED)
+        model, found = _compared(problem, dag, weight)
     except IsthmusError as error:
         return Challenged(problem, dag, _not_challenged(str(error).rstrip(".")))
-    if challenge_by_curves(_curved(model), dag, problem.knowledge).survives:
+    if found.survives:
         return Challenged(problem, dag, _SURVIVED)
     try:
         best = _refined(model, dag, again)
@@ -193,6 +189,20 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
         f"{'has a curve' if bent == 1 else 'have curves'}. `effect`, `fit` and queries use lines."
     )
     return Challenged(best.problem, agreed, sentence, changed=True, directed=directed)
+
+
+def _compared(problem: Problem, dag: DAG, gamma: float) -> tuple[Problem, CurvedEdges]:
+    """Return the data with functions of the columns, and what these say of a graph of lines.
+
+    If sums of many products would take long, cubics decide whether further functions are needed.
+    """
+    if problem.statistics.number_of_rows * (4.0 * len(problem.schema)) ** 2 > _STAGED:
+        model = with_score(problem, AdditiveEBIC(gamma, basis=Chebyshev(3, 3.0)), _CURVED)
+        found = challenge_by_curves(_curved(model), dag, problem.knowledge)
+        if found.survives:
+            return model, found
+    model = with_score(problem, AdditiveEBIC(gamma), _CURVED)
+    return model, challenge_by_curves(_curved(model), dag, problem.knowledge)
 
 
 def _not_challenged(reason: str) -> str:
@@ -379,8 +389,7 @@ def note_on_lines(problem: Problem, dag: DAG) -> tuple[str, ...]:
     if not isinstance(problem.score, _LINES) or _why_not(problem):
         return ()
     try:
-        model = with_score(problem, AdditiveEBIC())
-        found = challenge_by_curves(_curved(model), dag, problem.knowledge)
+        _, found = _compared(problem, dag, gamma_of(problem))
     except IsthmusError:
         return ()
     parts = []
