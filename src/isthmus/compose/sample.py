@@ -20,7 +20,7 @@ from isthmus.compose.arguments import (
     check_time_limit,
 )
 from isthmus.compose.assumptions import check_assumptions
-from isthmus.compose.curves import Again, challenge_default, judged_by, with_score
+from isthmus.compose.curves import Again, challenge_default, judged_by
 from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
 from isthmus.compose.prepare import Problem, prepare
 from isthmus.compose.progress import reporter_for
@@ -221,7 +221,6 @@ def _challenged(problem: Problem, again: Again) -> tuple[Problem, str]:
         return problem, sentence
     model = challenged.problem
     assert isinstance(model.plain_score, AdditiveEBIC)
-    model = with_score(model, replace(model.plain_score, gamma=0.0))
     return judged_by(problem, model), sentence
 
 
