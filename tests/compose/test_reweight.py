@@ -91,6 +91,7 @@ def test_weights_do_not_depend_on_the_way() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:Leave out the score")
 def test_weights_that_collapse_are_said() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=80)

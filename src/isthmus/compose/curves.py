@@ -158,6 +158,8 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
     reason = _why_not(problem)
     if reason:
         return Challenged(problem, dag, _not_challenged(reason))
+    if time.monotonic() >= again.until:
+        return Challenged(problem, dag, _not_challenged("no time was left"))
     weight = gamma_of(problem)
     try:
         model, found = _compared(problem, dag, weight)
@@ -231,7 +233,9 @@ def challenge_default(problem: Problem, again: Again) -> Challenged:
     try:
         return challenge(lines, again.learn(lines), again)
     except OutOfTimeError:
-        return Challenged(problem, DAG(problem.objective.nodes, []), _not_challenged("no time"))
+        return Challenged(
+            problem, DAG(problem.objective.nodes, []), _not_challenged("no time was left")
+        )
 
 
 def test_of_curves(problem: Problem, again: Again) -> tuple[Problem, str]:

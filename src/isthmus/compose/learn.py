@@ -240,7 +240,7 @@ def learn(
     notes = (
         *problem.reading.notes,
         *problem.source.notes(),
-        *check_assumptions(problem, dag, named=not default, stacklevel=4),
+        *check_assumptions(problem, dag, named=not default and time_limit is None, stacklevel=4),
         *result.notes,
     )
     provenance = Provenance.of_call(
