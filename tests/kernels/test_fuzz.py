@@ -448,6 +448,17 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("best", {}),
         *STEPS,
         ("best", {}),
+        (
+            "start",
+            {
+                "parents": [[], [0], *([] for _ in range(D - 2))],
+                "parent": 0,
+                "child": 1,
+                "restarts": 1,
+                "nearby": True,
+            },
+        ),
+        *STEPS,
     ],
     "ScoreLines": lambda: [
         ("ScoreLines", table_arguments()),
