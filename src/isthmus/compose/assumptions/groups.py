@@ -32,6 +32,9 @@ _MANY = 0.15
 within the levels of any column, whose own effects the model does not describe well."""
 _SURE = 1e-3
 """Level of the tests that groups differ, and that their means follow no polynomial of numbers."""
+_CODED, _OFF_CURVE = 1e-6, 0.5
+"""Level at which the means of two columns must follow no polynomial of numbers to call them codes,
+and the share of the squares of the differences that it must leave."""
 _LARGE_GROUP = 30
 """Rows of a group from which its slope has a usable standard error."""
 _LEVEL = 1e-3
@@ -47,25 +50,39 @@ def unnamed_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
     columns and 20,000 rows.
     """
     rows = spaced(table.n, _MOST_ROWS)
-    best: tuple[str, list[tuple[str, str]]] = ("", [])
+    best: tuple[str, list[tuple[str, str]], list[str]] = ("", [], [])
     for name, groups in _candidates(table, rows):
-        vanished = _vanished(table, dag, name, groups, rows)
-        if vanished and table.schema[name].kind is Kind.CONTINUOUS:
-            own, *others = (table.numbers(table.names.index(n), rows) for n in (name, *dag.nodes))
-            if not _are_labels(own, groups, others):
+        coded: list[str] = []
+        if table.schema[name].kind is Kind.CONTINUOUS:
+            others = [n for n in dag.nodes if n != name]
+            numbers = [table.numbers(table.names.index(n), rows) for n in (name, *others)]
+            means = [_Means.of(numbers[0], groups, x) for x in numbers[1:]]
+            if not _are_labels(means):
                 continue
-        if len(vanished) > len(best[1]):
-            best = name, vanished
-    name, edges = best
-    if not edges or len(edges) < _MANY * sum(name not in edge for edge in dag.edges):
+            coded = [n for n, m in zip(others, means, strict=True) if m.are_of_codes]
+        vanished = _vanished(table, dag, name, groups, rows)
+        if len(vanished) < _MANY * sum(name not in edge for edge in dag.edges):
+            vanished = []
+        found = name, vanished, coded if len(coded) > 1 else []
+        if (len(found[1]), len(found[2])) > (len(best[1]), len(best[2])):
+            best = found
+    name, edges, coded = best
+    if not name:
         return ()
-    shown = listed([f"{a} – {b}" for a, b in edges])
-    note = (
-        f"Learn within the groups of {name!r}: groups={name!r}, if they are sites, clinics or "
-        f"batches. The {'edge' if len(edges) == 1 else 'edges'} {shown} "
-        f"{'vanishes' if len(edges) == 1 else 'vanish'} within them: they come from groups of "
-        "different levels."
-    )
+    note = f"Learn within the groups of {name!r}: groups={name!r}, if they are sites, clinics or "
+    note += "batches."
+    if coded:
+        note += (
+            f" Its numbers look like codes: the means of {listed(coded)} differ between them and "
+            "follow no curve of them, and edges between these columns can come from that."
+        )
+    if edges:
+        shown = listed([f"{a} – {b}" for a, b in edges])
+        note += (
+            f" The {'edge' if len(edges) == 1 else 'edges'} {shown} "
+            f"{'vanishes' if len(edges) == 1 else 'vanish'} within them: they come from groups of "
+            "different levels."
+        )
     return (note,)
 
 
@@ -85,26 +102,53 @@ def _candidates(table: RowTable, rows: Integers) -> Iterator[tuple[str, Integers
             yield variable.name, groups.ravel()
 
 
-def _are_labels(numbers: Floats, groups: Integers, columns: Sequence[Floats]) -> bool:
+def _are_labels(means: Sequence[_Means]) -> bool:
     """Whether most columns that differ between groups follow no polynomial of their numbers."""
-    from scipy.stats import f as f_distribution
+    return 2 * sum(m.unlike for m in means) >= sum(m.differ for m in means) > 0
 
-    sizes = np.bincount(groups)
-    own = np.bincount(groups, numbers) / sizes
-    degree = 3 if len(sizes) > 8 else min(2, len(sizes) - 2)
-    powers = np.vander((own - own.mean()) / own.std(), degree + 1) * np.sqrt(sizes)[:, None]
-    differ = unlike = 0
-    second = len(groups) - len(sizes)
-    for x in columns:
+
+@final
+class _Means(NamedTuple):
+    """How the means of a column differ between groups with numbers.
+
+    Attributes
+    ----------
+    differ
+        Whether they do.
+    unlike
+        Whether they follow no polynomial of the numbers.
+    are_of_codes
+        Whether the numbers are hardly more than names: beyond doubt, and most of the differences
+        are away from the polynomial.
+    """
+
+    differ: bool
+    unlike: bool
+    are_of_codes: bool
+
+    @classmethod
+    def of(cls, numbers: Floats, groups: Integers, x: Floats) -> _Means:
+        """Return this for the numbers of the groups, the group of each row, and a column."""
+        from scipy.stats import f as f_distribution
+
+        sizes = np.bincount(groups)
+        own = np.bincount(groups, numbers) / sizes
+        degree = 3 if len(sizes) > 8 else min(2, len(sizes) - 2)
+        powers = np.vander((own - own.mean()) / own.std(), degree + 1) * np.sqrt(sizes)[:, None]
         means = np.bincount(groups, x) / sizes
+        second = len(groups) - len(sizes)
         noise = max(float(((x - means[groups]) ** 2).sum()) / second, 1e-300)
         between = np.sqrt(sizes) * (means - x.mean())
         left = between - powers @ np.linalg.lstsq(powers, between, rcond=None)[0]
         first = len(sizes) - degree - 1
-        limits = np.asarray(f_distribution.isf(_SURE, [len(sizes) - 1, first], second))
-        differ += between @ between / (len(sizes) - 1) > limits[0] * noise
-        unlike += left @ left / first > limits[1] * noise
-    return 2 * unlike >= differ > 0
+        p_values = f_distribution.sf(
+            [between @ between / (len(sizes) - 1) / noise, left @ left / first / noise],
+            [len(sizes) - 1, first],
+            second,
+        )
+        most = left @ left > _OFF_CURVE * (between @ between)
+        differ, unlike = (p_values < _SURE).tolist()
+        return cls(differ, unlike, bool(most and p_values[1] < _CODED))
 
 
 def _is_whole(x: Floats) -> bool:
