@@ -156,7 +156,7 @@ def _lognormal(rng: Rng) -> Effect:
     return lambda z, e: np.exp(0.5 * z + 0.5 * e)
 
 
-@of_shape("zero inflated")
+@of_shape("zero inflated", "into levels and compare")
 def _zeros(rng: Rng) -> Effect:
     return lambda z, e: np.where(rng.random(len(z)) < 0.5, 0.0, np.exp(0.7 * z + 0.4 * e))
 
@@ -191,7 +191,7 @@ def _skewed(rng: Rng, n: int) -> Sample:
     return Sample(columns(n, lambda: rng.exponential(size=n) - 1.0))
 
 
-@violation("one corrupt row", "Check row")
+@violation("one corrupt row", "Check row", rows=True)
 def _corrupt(rng: Rng, n: int) -> Sample:
     table = columns(n, normal(rng, n))
     for column in table.values():

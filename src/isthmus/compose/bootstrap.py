@@ -25,7 +25,7 @@ from isthmus.compose.arguments import (
     check_time_limit,
 )
 from isthmus.compose.assumptions import check_assumptions
-from isthmus.compose.curves import Again, challenge_default, fits_lines
+from isthmus.compose.curves import Again, challenge_default, fits_lines, judged_by
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import refuse_joint_bootstrap
 from isthmus.compose.prepare import Problem, prepare, require_capability
@@ -140,7 +140,7 @@ def bootstrap(
         groups=groups,
         transform=transform,
     )
-    sentence, directed = "", not problem.objective.equivalent
+    model, sentence, directed = problem, "", not problem.objective.equivalent
     if score is None and fits_lines(problem):
         options = {
             "knowledge": knowledge,
@@ -153,14 +153,15 @@ def bootstrap(
         challenged = challenge_default(problem, again)
         sentence = f" {challenged.sentence}"
         if challenged.changed:
-            problem, directed = challenged.problem, challenged.directed
+            model, directed = challenged.problem, challenged.directed
+            problem = judged_by(problem, model)
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective, runs=replicates)
     else:
         reason = "as requested"
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
-    resampler = problem.statistics.resampler(problem.source)
-    plan = _Replicates(problem, resampler, search, seed, directed=directed)
+    resampler = model.statistics.resampler(model.source)
+    plan = _Replicates(model, resampler, search, seed, directed=directed)
     if threads is None:
         dags = _in_processes(plan, replicates)
     else:

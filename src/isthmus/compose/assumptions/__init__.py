@@ -29,6 +29,8 @@ from isthmus.compose.assumptions.shapes import (
     common_scale,
     group_effects,
     heavy_tails,
+    inflated,
+    inflated_columns,
     residuals,
 )
 from isthmus.compose.assumptions.table import RowTable
@@ -85,7 +87,9 @@ def check_assumptions(
 
 
 def _of_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
-    return unnamed_groups(table, dag) if table.groups is None else unequal_slopes(table, dag)
+    if table.groups is not None:
+        return unequal_slopes(table, dag)
+    return () if repeated_units(table) else unnamed_groups(table, dag)
 
 
 def check_rows(
@@ -111,10 +115,13 @@ def check_rows(
     sample = None if dependent else residuals(table, dag)
     if sample is None:
         return (*outliers.notes, *dependent)
+    lumps = inflated_columns(table)
+    # A common scale gives every column heavy tails.
+    scale = common_scale(table, sample)
     return (
         *outliers.notes,
-        # A common scale gives every column heavy tails.
-        *(common_scale(table, sample) or heavy_tails(table, sample, directed=directed)),
+        *inflated(table, dag, lumps),
+        *(scale or heavy_tails(table, sample, directed=directed, known=lumps)),
         *(group_effects(table, sample) if linear else ()),
     )
 

@@ -27,6 +27,8 @@ _VANISHED, _CHANGED = 2.0, 2.0
 than two from that of all rows. Both must hold for the regressions of either end on the
 other: a column that follows from one end leaves one of them as it is. See
 ``benchmarks/groups/measure.py``."""
+_NAMED = 10
+"""Columns and edges that a note names, because it is about each of them."""
 _MANY = 0.15
 """Share of edges that vanish from which the levels of groups are worth a note. Fewer may vanish
 within the levels of any column, whose own effects the model does not describe well."""
@@ -73,11 +75,11 @@ def unnamed_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
     note += "batches."
     if coded:
         note += (
-            f" Its numbers look like codes: the means of {listed(coded)} differ between them and "
+            f" Its numbers look like codes: the means of {listed(coded, _NAMED)} differ between them and "
             "follow no curve of them, and edges between these columns can come from that."
         )
     if edges:
-        shown = listed([f"{a} – {b}" for a, b in edges])
+        shown = listed([f"{a} – {b}" for a, b in edges], _NAMED)
         note += (
             f" The {'edge' if len(edges) == 1 else 'edges'} {shown} "
             f"{'vanishes' if len(edges) == 1 else 'vanish'} within them: they come from groups of "

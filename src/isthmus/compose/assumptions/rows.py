@@ -48,6 +48,9 @@ _ALIKE = 0.3
 """Autocorrelation above which neighbouring rows are alike."""
 _CERTAIN = 5.0
 """Standard errors that any such correlation must exceed; with thousands of columns still rare."""
+_BLOCKS, _DRIFT, _CERTAIN_DRIFT = 20, 0.05, 8.0
+"""Blocks of consecutive rows whose means are compared, the intraclass correlation above which they
+drift, and standard errors that it must exceed: sums of squares of few blocks have long tails."""
 _STRETCHES, _STRETCH = 4, 250
 """Consecutive rows that are compared, if there are more."""
 _UNSORTED = 0.02
@@ -321,8 +324,7 @@ def alike_neighbours(table: RowTable) -> tuple[str, ...]:
     rows = _stretches(table.n)
     between = np.diff(rows) == 1
     columns = {j: standardised(table.numbers(j, rows)) for j in range(len(table.columns))}
-    threshold = max(_ALIKE, _CERTAIN / math.sqrt(len(rows)))
-    alike = [j for j, z in columns.items() if _autocorrelation(z, between) > threshold]
+    alike = [j for j, z in columns.items() if _likeness(z, between)]
     if len(alike) < 2:
         return ()
     keys = [j for j in alike if _is_sorted(table.columns[j])]
@@ -331,8 +333,7 @@ def alike_neighbours(table: RowTable) -> tuple[str, ...]:
         group = _ranges(table, keys, rows)
         size = np.bincount(group)
         values = {j: z - (np.bincount(group, weights=z) / size)[group] for j, z in values.items()}
-    found = {j: _autocorrelation(z, between) for j, z in values.items()}
-    found = {j: r for j, r in found.items() if r > threshold}
+    found = {j: r for j, z in values.items() if (r := _likeness(z, between))}
     if len(found) < 2:
         return ()
     typical = float(np.median(list(found.values())))
@@ -351,6 +352,21 @@ def _stretches(n: int) -> NDArray[np.intp]:
         return np.arange(n)
     starts = np.linspace(0, n - _STRETCH, _STRETCHES).astype(np.intp)
     return (starts[:, None] + np.arange(_STRETCH)).ravel()
+
+
+def _likeness(z: Floats, between: NDArray[np.bool_]) -> float:
+    """Return the correlation of neighbouring rows, or of rows of one block; 0 if it is small."""
+    n = len(z)
+    correlation = _autocorrelation(z, between)
+    if correlation > max(_ALIKE, _CERTAIN / math.sqrt(n)):
+        return correlation
+    blocks = min(_BLOCKS, n // 5)
+    block = np.arange(n) * blocks // n
+    sizes = np.bincount(block)
+    size = n / blocks
+    drift = _intraclass(z - z.mean(), block, sizes, size)
+    error = math.sqrt(2.0 / (size * (size - 1.0) * blocks))
+    return drift if drift > max(_DRIFT, _CERTAIN_DRIFT * error) else 0.0
 
 
 def _autocorrelation(z: Floats, between: NDArray[np.bool_]) -> float:

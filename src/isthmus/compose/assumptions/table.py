@@ -84,10 +84,10 @@ class RowTable(CompleteColumns):
         return listed([self.names[j] for j in columns])
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = _SHOWN) -> str:
     """Return names for a note: all of a few, or the first and how many there are more."""
-    quoted = [repr(name) for name in names[:_SHOWN]]
-    more = len(names) - _SHOWN
+    quoted = [repr(name) for name in names[:most]]
+    more = len(names) - most
     if more > 0:
         return f"{', '.join(quoted)} and {more} more"
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
