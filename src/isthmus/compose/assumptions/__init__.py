@@ -89,7 +89,7 @@ def check_assumptions(
 def _of_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
     if table.groups is not None:
         return unequal_slopes(table, dag)
-    return () if repeated_units(table) else unnamed_groups(table, dag)
+    return unnamed_groups(table, dag, codes=not repeated_units(table))
 
 
 def check_rows(

@@ -45,10 +45,11 @@ _NOTABLE = 0.2
 """Standard deviation of slopes between groups, as a share of the slope, that is worth a note."""
 
 
-def unnamed_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
-    """Find a column whose groups differ in level, so that edges vanish within them.
+def unnamed_groups(table: RowTable, dag: DAG, *, codes: bool = True) -> tuple[str, ...]:
+    """Find a column whose groups differ in level, so that edges can come from that.
 
-    Cost: one pass over the rows per column of text or of whole numbers with few values, up to 20
+    Either edges vanish within the groups, or the column has whole numbers that tell groups apart
+    and say nothing else (`codes`). Cost: one pass over the rows per column of text or of whole numbers with few values, up to 20
     columns and 20,000 rows.
     """
     rows = spaced(table.n, _MOST_ROWS)
@@ -65,7 +66,7 @@ def unnamed_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
         vanished = _vanished(table, dag, name, groups, rows)
         if len(vanished) < _MANY * sum(name not in edge for edge in dag.edges):
             vanished = []
-        found = name, vanished, coded if len(coded) > 1 else []
+        found = name, vanished, coded if codes and len(coded) > 1 else []
         if (len(found[1]), len(found[2])) > (len(best[1]), len(best[2])):
             best = found
     name, edges, coded = best

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -53,8 +53,11 @@ _TIMES = {
 _NINES = re.compile(r"-?9{2,5}")
 """Numbers that surveys and instruments write for a missing value."""
 _MISSING_WORDS = frozenset(
-    {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A"}
+    {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "-", "--"}
 )
+_MISSING_IN_ANY_CASE = frozenset({"unknown", "missing", "not available", "not known"})
+_NAMED = 5
+"""Columns that a note names."""
 
 
 @final
@@ -355,24 +358,63 @@ def finished(
     values
         The cells of continuous columns, where they are in memory.
     """
-    read = []
-    for column in columns:
-        cautions = [] if column.caution is None else [column.caution]
-        found = sentinel((values or {}).get(column.name, np.empty(0)))
-        if found is not None:
-            cautions.append(
-                f"Column {column.name!r} has the value {found[0]} in {found[1]:,} rows, far from "
-                "all others. If it means that the value is missing, replace it by NaN."
-            )
+    read = tuple(columns)
+    numbers, words = {}, {}
+    for column in read:
+        number = sentinel((values or {}).get(column.name, np.empty(0)))
+        if number is not None:
+            numbers[column.name] = number
         levels = schema[column.name].levels if column.used else ()
-        words = [level for level in levels if level in _MISSING_WORDS]
-        if words:
-            cautions.append(
-                f"Column {column.name!r} has the level {words[0]!r}, which is counted as a value "
-                "like any other. If it means that the value is missing, replace it by None."
-            )
-        read.append(replace(column, caution=" ".join(cautions) or None))
-    return Reading(tuple(read), remarks)
+        word = next((level for level in levels if _means_missing(level)), None)
+        if word is not None:
+            words[column.name] = word
+    return Reading(read, (*_of_numbers(numbers), *_of_words(words), *remarks))
+
+
+def _means_missing(level: object) -> bool:
+    """Whether a level is a text that often stands for a missing value."""
+    if not isinstance(level, str):
+        return False
+    text = level.strip()
+    return text in _MISSING_WORDS or text.casefold() in _MISSING_IN_ANY_CASE
+
+
+def _of_numbers(found: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Return a note on numbers that may stand for missing values, by column."""
+    if not found:
+        return ()
+    has = [f"{name!r} has the value {x} in {n:,} rows" for name, (x, n) in found.items()]
+    note = (
+        f"Column{'' if len(found) == 1 else 's'} {_shortened(has, ', ')}, far from all others. If "
+        "it means that the value is missing, replace it by NaN."
+    )
+    return (note,)
+
+
+def _of_words(found: Mapping[str, object]) -> tuple[str, ...]:
+    """Return a note on levels that may stand for missing values, by column."""
+    if not found:
+        return ()
+    different = [repr(level) for level in dict.fromkeys(found.values())]
+    if len(found) == 1:
+        note = (
+            f"Column {next(iter(found))!r} has the level {different[0]}, which is counted as a "
+            "value like any other. If it means that the value is missing, replace it by None."
+        )
+    else:
+        note = (
+            f"Columns {_shortened([repr(name) for name in found], ', ')} have "
+            f"{'the level' if len(different) == 1 else 'levels such as'} "
+            f"{_shortened(different, ', ')}, which {'is' if len(different) == 1 else 'are'} "
+            "counted as a value like any other. If it means that the value is missing, replace it "
+            "by None."
+        )
+    return (note,)
+
+
+def _shortened(parts: list[str], separator: str) -> str:
+    more = len(parts) - _NAMED
+    return separator.join(parts[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def refuse_nothing_left(columns: Iterable[ColumnReading]) -> None:
