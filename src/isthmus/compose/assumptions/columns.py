@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isthmus.compose.assumptions.table import listed
+from isthmus.compose.assumptions.table import MOST_COLUMNS, MOST_ROWS, listed, spaced
 from isthmus.objectives import Objective
 from isthmus.plurals import counted
 from isthmus.statistics import Moments, Schema, Summary
+from isthmus.statistics.coded import Codes
 from isthmus.statistics.relations import linear_relations
+from isthmus.types import Integers
 
 _MOST_SHOWN = 5
 """Number of relations that are listed."""
 _DETERMINED = 1e-6
 """Share of the variance of a column that may be left by columns that determine it."""
+_NO_CHANCE = 14.0
+"""Logarithm of the odds against levels that determine others by chance, as for copies of rows."""
 _ROWS_PER_VARIABLE = 1.0
 """With no more rows than variables, edges rest on very little; see the table of false edges."""
 _FEWEST_ROWS = 20
@@ -52,14 +57,19 @@ def duplicate_columns(statistics: Summary) -> tuple[str, ...]:
 
 
 def determined_columns(statistics: Summary) -> tuple[str, ...]:
-    """Name columns that are exact linear combinations of others, apart from mere copies.
+    """Name columns that others determine, apart from mere copies.
 
-    Cost: one Cholesky factor of the correlations.
+    They are exact linear combinations of others or, in counts, have one level for each level of
+    another. Cost: one Cholesky factor of the correlations; or one pass over a thousand rows for
+    each column, and over all rows for each pair that it leaves.
     """
+    copies = [set(group) for group in statistics.duplicates()]
     moments: Moments | None = statistics.without_rows().as_moments()
     if moments is None:
-        return ()
-    copies = [set(group) for group in statistics.duplicates()]
+        pairs = [pair for pair in _coarser(statistics) if not any({*pair} <= c for c in copies)]
+        drop = "Drop one" if len(pairs) == 1 else "Drop one of each"
+        shown = _joined([f"{a!r} determines {b!r} exactly" for a, b in pairs])
+        return (f"{shown}. {drop}.",) if pairs else ()
     relations = [
         group
         for group in linear_relations(moments)
@@ -70,6 +80,38 @@ def determined_columns(statistics: Summary) -> tuple[str, ...]:
     values = moments.without_features()
     drop = "Drop one" if len(relations) == 1 else "Drop one of each"
     return (f"{_joined([_relation(group, values) for group in relations])}. {drop}.",)
+
+
+def _coarser(statistics: Summary) -> Iterator[tuple[str, str]]:
+    """Yield discrete columns, and others that have one level for each of theirs."""
+    joint = statistics.joint
+    if joint is None or not joint.codes.size:
+        return
+    rows = joint.nonzero()
+    codes, weights = rows.codes, rows.filled()
+    names = statistics.schema.names
+    places = spaced(len(names), MOST_COLUMNS)
+    head = codes[places][:, spaced(codes.shape[1], MOST_ROWS)].astype(np.int64)
+    for i, own in zip(places.tolist(), head, strict=True):
+        order = np.argsort(own, kind="stable")
+        again = np.diff(own[order]) == 0
+        changes = np.diff(head[:, order], axis=1)[:, again].any(axis=1)
+        for j in places[~changes].tolist():
+            if i != j and _determines(codes[i], codes[j], weights):
+                yield names[i], names[j]
+
+
+def _determines(finer: Codes, coarser: Codes, weights: Integers) -> bool:
+    """Whether levels of one column have one level of the other each, and not by chance."""
+    own, other = finer.astype(np.int64), coarser.astype(np.int64)
+    level = np.zeros(int(own.max()) + 1, np.int64)
+    level[own] = other
+    sizes = np.bincount(other, weights)
+    levels, n = len(np.unique(own)), float(weights.sum())
+    if levels <= np.count_nonzero(sizes) or sizes.max() == n or (level[own] != other).any():
+        return False
+    # Rows of a level after its first one have the most frequent level of the other by chance.
+    return (n - levels) * -math.log(float(sizes.max()) / n) > _NO_CHANCE
 
 
 def _relation(group: Sequence[str], moments: Moments) -> str:

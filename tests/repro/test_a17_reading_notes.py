@@ -1,0 +1,87 @@
+"""Codes, columns that others determine, and texts for missing values are noted, once per kind."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+
+N = 900
+
+
+def notes(table: Any) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return [note for note in ist.learn(table).notes if "5 to 20" not in note]
+
+
+def clinics(rng: np.random.Generator, spread: float) -> dict[str, Any]:
+    clinic = rng.integers(0, 30, N)
+    columns = {f"v{i}": rng.normal(size=N) for i in range(4)}
+    levels = {name: spread * rng.normal(size=30) for name in columns}
+    table = {name: x + levels[name][clinic] for name, x in columns.items()}
+    return table | {"clinic": clinic + 100}
+
+
+def test_codes_of_clinics_are_no_quantity() -> None:
+    (note,) = notes(clinics(np.random.default_rng(0), 0.7))
+    assert "groups='clinic'" in note
+    assert "'v0', 'v1', 'v2' and 'v3' differ" in note
+
+
+def test_numbers_are_no_codes_if_means_do_not_differ_or_follow_a_curve() -> None:
+    alarms = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        alarms += bool(notes(clinics(rng, 0.0)))
+        number = rng.integers(0, 30, N)
+        curves = {f"v{i}": np.sin(number / 10 + i) + rng.normal(size=N) for i in range(4)}
+        alarms += any("codes" in note for note in notes(curves | {"number": number}))
+    assert alarms <= 2
+
+
+@pytest.mark.parametrize("numbers", [8, 4])
+def test_a_column_that_another_determines(numbers: int) -> None:
+    """Numbers of levels are numbers or, if there are few of them, levels of their own."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 8, N)
+    table = {
+        "x": np.where(level + rng.normal(size=N) > 4, "a", "b"),
+        "education": np.array([f"degree {i}" for i in range(8)])[level],
+        "education_num": level % numbers,
+    }
+    (note,) = notes(table)
+    assert note == "'education' determines 'education_num' exactly. Drop one."
+
+
+def test_few_rows_determine_nothing() -> None:
+    alarms = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        table = {"a": rng.integers(0, 4, 30).astype(str), "b": rng.random(30) < 0.05}
+        alarms += any("determine" in note for note in notes(table))
+    assert alarms == 0
+
+
+def test_texts_for_missing_values_are_noted_once() -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ?", " NA ", "unknown", "-", "Missing"]
+    table = {f"c{i}": rng.choice(["yes", "no", text], N) for i, text in enumerate(texts)}
+    (note,) = notes(table)
+    for name, text in zip(table, texts, strict=True):
+        assert repr(name) in note
+        assert repr(text) in note
+    (note,) = notes({"c": table["c0"], "d": rng.choice(["yes", "none", "low - high"], N)})
+    assert note.startswith("Column 'c' has the level ' ?'")
+
+
+def test_numbers_for_missing_values_are_noted_once() -> None:
+    rng = np.random.default_rng(0)
+    table = {f"x{i}": np.where(rng.random(N) < 0.1, -999, rng.normal(size=N)) for i in range(3)}
+    found = [note for note in notes(table) if "-999" in note]
+    assert len(found) == 1
+    assert all(repr(name) in found[0] for name in table)
