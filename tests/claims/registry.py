@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,22 @@ MOST_FALSE = 0.05
 """False edges per pair of columns, and wrong directions per direction, that a claim may have."""
 LEAST_TABLES = 0.9
 """Share of tables in which an answer must hold."""
+_ALL = ("graph", "directions", "posterior", "bootstrap", "PAG")
+
+
+_UNSEEN = "groups that are not in the table look like relations of the columns"
+_CONFOUNDED = "a graph without hidden causes points from one effect of a hidden cause to another"
+_SELECTED = "causes that decide together which rows are there depend on each other in the table"
+KNOWN_GAPS: Mapping[tuple[str, str], str] = {
+    **{("six sites that are not in the table", answer): _UNSEEN for answer in _ALL},
+    ("hidden cause of a cause and an effect", "directions"): _CONFOUNDED,
+    **{
+        ("rows selected by three columns", answer): _SELECTED
+        for answer in _ALL
+        if answer != "directions"
+    },
+}
+"""Cells that do not hold, with the reason; ``docs/how-to/assumptions.md`` says what to do."""
 
 Pair = frozenset[str]
 
@@ -48,6 +64,7 @@ def posterior(sample: Sample) -> Stated:
 
 
 def bootstrap(sample: Sample) -> Stated:
+    # Replicates have no completed values; see the docs on missing values.
     if isinstance(sample.options.get("missing"), ist.ExpectationMaximisation):
         sample = Sample(sample.table, options={"missing": ist.DropRows()})
     ensemble = ist.bootstrap(sample.table, replicates=20, jobs=1, **sample.options)

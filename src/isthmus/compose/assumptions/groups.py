@@ -37,6 +37,9 @@ _SURE = 1e-3
 _CODED, _OFF_CURVE = 1e-6, 0.5
 """Level at which the means of two columns must follow no polynomial of numbers to call them codes,
 and the share of the squares of the differences that it must leave."""
+_MANY_LEVELS, _ROWS_PER_LEVEL = 19, 100
+"""A discrete column with at least this many levels beside the first, and fewer rows per level, costs
+so much that its edges are missed and directions were wrong: ``benchmarks/claims/registry.py``."""
 _LARGE_GROUP = 30
 """Rows of a group from which its slope has a usable standard error."""
 _LEVEL = 1e-3
@@ -48,37 +51,40 @@ _NOTABLE = 0.2
 def unnamed_groups(table: RowTable, dag: DAG, *, codes: bool = True) -> tuple[str, ...]:
     """Find a column whose groups differ in level, so that edges can come from that.
 
-    Either edges vanish within the groups, or the column has whole numbers that tell groups apart
-    and say nothing else (`codes`). Cost: one pass over the rows per column of text or of whole numbers with few values, up to 20
-    columns and 20,000 rows.
+    Either edges vanish within the groups. Or (`codes`) most columns differ between whole numbers
+    that say nothing but who belongs together, or between levels of few rows each. Cost: one pass
+    over the rows per column of text or of whole numbers with few values, up to 20 columns and
+    20,000 rows.
     """
     rows = spaced(table.n, _MOST_ROWS)
     best: tuple[str, list[tuple[str, str]], list[str]] = ("", [], [])
     for name, groups in _candidates(table, rows):
-        coded: list[str] = []
-        if table.schema[name].kind is Kind.CONTINUOUS:
-            others = [n for n in dag.nodes if n != name]
-            numbers = [table.numbers(table.names.index(n), rows) for n in (name, *others)]
-            means = [_Means.of(numbers[0], groups, x) for x in numbers[1:]]
-            if not _are_labels(means):
-                continue
-            coded = [n for n, m in zip(others, means, strict=True) if m.are_of_codes]
+        means = _means(table, name, groups, rows)
+        is_number = table.schema[name].kind is Kind.CONTINUOUS
+        if is_number and not _are_labels([*means.values()]):
+            continue
+        few = groups.max() >= _MANY_LEVELS and len(groups) < _ROWS_PER_LEVEL * groups.max()
+        differ = [n for n, m in means.items() if m.are_of_codes or not is_number]
+        differ = [n for n in differ if n in dag.nodes and means[n].surely_differ]
+        if not codes or not (is_number or few) or len(differ) < max(2, len(means) // 2):
+            differ = []
         vanished = _vanished(table, dag, name, groups, rows)
         if len(vanished) < _MANY * sum(name not in edge for edge in dag.edges):
             vanished = []
-        found = name, vanished, coded if codes and len(coded) > 1 else []
-        if (len(found[1]), len(found[2])) > (len(best[1]), len(best[2])):
-            best = found
-    name, edges, coded = best
+        if (len(vanished), len(differ)) > (len(best[1]), len(best[2])):
+            best = name, vanished, differ
+    name, edges, differ = best
     if not name:
         return ()
     note = f"Learn within the groups of {name!r}: groups={name!r}, if they are sites, clinics or "
     note += "batches."
-    if coded:
-        note += (
-            f" Its numbers look like codes: the means of {listed(coded, _NAMED)} differ between them and "
-            "follow no curve of them, and edges between these columns can come from that."
-        )
+    if differ:
+        note += f" The means of {listed(differ, _NAMED)} differ between them"
+        if table.schema[name].kind is Kind.CONTINUOUS:
+            note += ", and its numbers look like codes, because these means follow no curve of them"
+        else:
+            note += ", and an edge from so many levels of few rows costs so much that it is missed"
+        note += ". Edges and directions between these columns can come from that."
     if edges:
         shown = listed([f"{a} – {b}" for a, b in edges], _NAMED)
         note += (
@@ -87,6 +93,18 @@ def unnamed_groups(table: RowTable, dag: DAG, *, codes: bool = True) -> tuple[st
             "different levels."
         )
     return (note,)
+
+
+def _means(table: RowTable, name: str, groups: Integers, rows: Integers) -> dict[str, _Means]:
+    """Return how the means of the other columns differ between groups."""
+    numbers = table.numbers(table.names.index(name), rows)
+    if table.schema[name].kind is Kind.DISCRETE:
+        numbers = groups.astype(np.float64)
+    return {
+        other: _Means.of(numbers, groups, table.numbers(j, rows))
+        for j, other in enumerate(table.names)
+        if other != name
+    }
 
 
 def _candidates(table: RowTable, rows: Integers) -> Iterator[tuple[str, Integers]]:
@@ -118,6 +136,8 @@ class _Means(NamedTuple):
     ----------
     differ
         Whether they do.
+    surely_differ
+        Whether they do beyond doubt.
     unlike
         Whether they follow no polynomial of the numbers.
     are_of_codes
@@ -126,6 +146,7 @@ class _Means(NamedTuple):
     """
 
     differ: bool
+    surely_differ: bool
     unlike: bool
     are_of_codes: bool
 
@@ -151,7 +172,8 @@ class _Means(NamedTuple):
         )
         most = left @ left > _OFF_CURVE * (between @ between)
         differ, unlike = (p_values < _SURE).tolist()
-        return cls(differ, unlike, bool(most and p_values[1] < _CODED))
+        certain = (p_values < _CODED).tolist()
+        return cls(differ, certain[0], unlike, bool(most and certain[1]))
 
 
 def _is_whole(x: Floats) -> bool:

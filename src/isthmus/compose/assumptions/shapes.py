@@ -132,12 +132,15 @@ def inflated(table: RowTable, dag: DAG, columns: tuple[int, ...]) -> tuple[str, 
     if not names:
         return ()
     one = len(names) == 1
+    near = {n for edge in dag.edges if {*edge} & {*names} for n in edge}
+    near |= {n for edge in dag.edges if {*edge} & near for n in edge}
+    others = [name for name in dag.nodes if name in near and name not in names]
     note = (
         f"Cut {listed(names, _NAMED)} into levels and compare, transform=QuantileBins(columns="
         f"{names[:_NAMED]}), or MDLBins to predict a column: {'it has' if one else 'they have'} "
         f"one value in at least {_INFLATED:.0%} of the rows and many others elsewhere. Neither "
-        f"lines nor curves describe such a column well, so that {'its edges' if one else 'edges'} "
-        f"{'can' if one else 'between them can'} be false and predictions can be poor."
+        "lines nor curves describe such a column well, so that its edges and directions, and those "
+        f"of {listed(others, _NAMED)} near it, can be false and predictions can be poor."
     )
     return (note,)
 
