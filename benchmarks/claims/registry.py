@@ -36,7 +36,6 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=5)
     parser.add_argument("--rows", type=int, nargs="+", default=[300, 1000, 5000, 20_000])
     options = parser.parse_args()
-    sizes = ", ".join(f"{rows:,}" for rows in options.rows)
     begin = time.process_time()
     lines = [
         f"| violation | {' | '.join(ANSWERS)} | with a note | true edges in the graph |",
@@ -67,19 +66,23 @@ def main() -> None:
         lines.append(f"| {violation.name} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
     minutes = (time.process_time() - begin) / 60
-    page = [
-        "# Answers about graphs on tables that break assumptions",
-        "",
-        f"`python benchmarks/claims/registry.py --tables {options.tables} --rows "
-        f"{' '.join(map(str, options.rows))}` ({minutes:.0f} minutes of CPU time)",
-        "",
+    sizes = ", ".join(f"{rows:,}" for rows in options.rows)
+    arguments = f"--tables {options.tables} --rows {' '.join(map(str, options.rows))}"
+    text = (
         f"Share of tables in which an answer holds: {options.tables} tables of each of {sizes} "
         "rows. The graph, the posterior (pairs with a probability above "
         f"{LIKELY:g}), the bootstrap (pairs in more than {LIKELY:.0%} of 20 replicates) and the "
         f"PAG of `BossFCI` hold if at most {MOST_FALSE:.0%} of the pairs of columns are joined "
         "falsely; `solution.directions.determined` holds if at most "
         f"{MOST_FALSE:.0%} of its directions are wrong. What a note on the violation names does "
-        "not count as wrong. Known gaps have a star.",
+        "not count as wrong. Known gaps have a star."
+    )
+    page = [
+        "# Answers about graphs on tables that break assumptions",
+        "",
+        f"`python benchmarks/claims/registry.py {arguments}` ({minutes:.0f} minutes of CPU time)",
+        "",
+        text,
         "",
         *lines,
         "",

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tests.claims.violations import Sample, Violation
 
 import isthmus as ist
-from tests.claims.violations import Sample, Violation
 
 LIKELY = 0.9
 """Probability and share of replicates above which a pair counts as stated."""

@@ -11,10 +11,10 @@ import warnings
 
 import numpy as np
 import pytest
-
-import isthmus as ist
 from tests.claims.registry import ANSWERS, KNOWN_GAPS, LEAST_TABLES, judge
 from tests.claims.violations import VIOLATIONS, Violation
+
+import isthmus as ist
 
 TABLES, ROWS = (20, (1000, 5000)) if "ISTHMUS_LONG" in os.environ else (2, (1000,))
 NAMES = {violation.name: violation for violation in VIOLATIONS}

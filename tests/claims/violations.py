@@ -340,15 +340,13 @@ def _total(rng: Rng, n: int) -> Sample:
     return Sample(table | {"total": total}, (*EDGES, ("u", "total"), ("v", "total")))
 
 
-@violation("levels and their numbers", "determine", rows=False)
+@violation("levels and their numbers", "determine")
 def _recoded(rng: Rng, n: int) -> Sample:
     table = columns(n, normal(rng, n))
     levels = np.digitize(1.5 * table["z"], [-3, -1.5, 0, 1.5, 3])
     words = np.array(["none", "school", "high", "college", "master", "doctor"])
     word = words[np.where(rng.random(n) < 0.7, levels, rng.integers(0, 6, n))]
-    number = np.argsort(np.argsort(words))[np.searchsorted(np.sort(words), word)]
-    order = {w: i for i, w in enumerate(words)}
-    number = np.array([order[w] for w in word])
+    number = (words == word[:, None]).argmax(axis=1)
     edges = (*EDGES, ("z", "education"), ("z", "number"), ("education", "number"))
     return Sample(table | {"education": word, "number": number}, edges)
 

@@ -38,8 +38,9 @@ _CODED, _OFF_CURVE = 1e-6, 0.5
 """Level at which the means of two columns must follow no polynomial of numbers to call them codes,
 and the share of the squares of the differences that it must leave."""
 _MANY_LEVELS, _ROWS_PER_LEVEL = 19, 100
-"""A discrete column with at least this many levels beside the first, and fewer rows per level, costs
-so much that its edges are missed and directions were wrong: ``benchmarks/claims/registry.py``."""
+"""A discrete column with at least this many levels beside the first, and fewer rows per level,
+costs so much that its edges are missed, and other directions were wrong: see
+``benchmarks/claims/registry.py``."""
 _LARGE_GROUP = 30
 """Rows of a group from which its slope has a usable standard error."""
 _LEVEL = 1e-3
@@ -165,14 +166,11 @@ class _Means(NamedTuple):
         between = np.sqrt(sizes) * (means - x.mean())
         left = between - powers @ np.linalg.lstsq(powers, between, rcond=None)[0]
         first = len(sizes) - degree - 1
-        p_values = f_distribution.sf(
-            [between @ between / (len(sizes) - 1) / noise, left @ left / first / noise],
-            [len(sizes) - 1, first],
-            second,
-        )
+        ratios = [between @ between / (len(sizes) - 1) / noise, left @ left / first / noise]
+        p_values = np.asarray(f_distribution.sf(ratios, [len(sizes) - 1, first], second))
         most = left @ left > _OFF_CURVE * (between @ between)
-        differ, unlike = (p_values < _SURE).tolist()
-        certain = (p_values < _CODED).tolist()
+        differ, unlike = np.less(p_values, _SURE).tolist()
+        certain = np.less(p_values, _CODED).tolist()
         return cls(differ, certain[0], unlike, bool(most and certain[1]))
 
 
