@@ -25,18 +25,29 @@ _ALL = ("graph", "directions", "posterior", "bootstrap", "PAG")
 _UNSEEN = "groups that are not in the table look like relations of the columns"
 _CONFOUNDED = "a graph without hidden causes points from one effect of a hidden cause to another"
 _SELECTED = "causes that decide together which rows are there depend on each other in the table"
-KNOWN_GAPS: Mapping[tuple[str, str], str] = {
-    **{("six sites that are not in the table", answer): _UNSEEN for answer in _ALL},
-    ("hidden cause of a cause and an effect", "directions"): _CONFOUNDED,
+_RARE = "the test of columns with many rare levels exceeds its level in large tables"
+KNOWN_GAPS: Mapping[tuple[str, str], tuple[str, int]] = {
+    **{("six sites that are not in the table", answer): (_UNSEEN, 0) for answer in _ALL},
+    ("hidden cause of a cause and an effect", "directions"): (_CONFOUNDED, 0),
     **{
-        ("rows selected by three columns", answer): _SELECTED
+        ("rows selected by three columns", answer): (
+            _SELECTED,
+            5000 if answer == "directions" else 0,
+        )
         for answer in _ALL
-        if answer != "directions"
     },
+    ("levels of one row in a hundred", "PAG"): (_RARE, 20_000),
 }
-"""Cells that do not hold, with the reason; ``docs/how-to/assumptions.md`` says what to do."""
+"""Cells that do not hold, with the reason, and the number of rows from which they do not.
+``docs/how-to/assumptions.md`` says what to do."""
 
 Pair = frozenset[str]
+
+
+def known_gap(violation: Violation, answer: str, rows: int) -> str:
+    """Return why a cell does not hold; empty if it must."""
+    reason, least = KNOWN_GAPS.get((violation.name, answer), ("", 0))
+    return reason if rows >= least else ""
 
 
 @dataclass(frozen=True)
