@@ -85,3 +85,15 @@ def test_numbers_for_missing_values_are_noted_once() -> None:
     found = [note for note in notes(table) if "-999" in note]
     assert len(found) == 1
     assert all(repr(name) in found[0] for name in table)
+
+
+def test_amounts_are_no_codes() -> None:
+    """Most people have no capital loss, and few have one of some usual amounts."""
+    rng = np.random.default_rng(0)
+    amounts = np.append(0, rng.integers(1000, 4000, 25))
+    share = np.append(0.8, np.full(25, 0.2 / 25))
+    loss = rng.choice(amounts, 5000, p=share)
+    level = {x: rng.normal() for x in amounts}
+    effect = np.array([level[x] for x in loss])
+    table = {f"v{i}": (i + 1) * effect + rng.normal(size=5000) for i in range(3)}
+    assert not any("codes" in note for note in notes(table | {"loss": loss}))

@@ -37,6 +37,8 @@ _SURE = 1e-3
 _CODED, _OFF_CURVE = 1e-6, 0.5
 """Level at which the means of two columns must follow no polynomial of numbers to call them codes,
 and the share of the squares of the differences that it must leave."""
+_LARGEST = 0.5
+"""Share of the rows above which a value, such as no capital gain, is an amount and no code."""
 _MANY_LEVELS, _ROWS_PER_LEVEL = 19, 100
 """A discrete column with at least this many levels beside the first, and fewer rows per level,
 costs so much that its edges are missed, and other directions were wrong: see
@@ -64,10 +66,12 @@ def unnamed_groups(table: RowTable, dag: DAG, *, codes: bool = True) -> tuple[st
         is_number = table.schema[name].kind is Kind.CONTINUOUS
         if is_number and not _are_labels([*means.values()]):
             continue
+        largest = np.bincount(groups).max() / len(groups)
         few = groups.max() >= _MANY_LEVELS and len(groups) < _ROWS_PER_LEVEL * groups.max()
         differ = [n for n, m in means.items() if m.are_of_codes or not is_number]
         differ = [n for n in differ if n in dag.nodes and means[n].surely_differ]
-        if not codes or not (is_number or few) or len(differ) < max(2, len(means) // 2):
+        named = codes and (is_number or few) and largest <= _LARGEST
+        if not named or len(differ) < max(2, len(means) // 2):
             differ = []
         vanished = _vanished(table, dag, name, groups, rows)
         if len(vanished) < _MANY * sum(name not in edge for edge in dag.edges):

@@ -139,8 +139,8 @@ def inflated(table: RowTable, dag: DAG, columns: tuple[int, ...]) -> tuple[str, 
         f"Cut {listed(names, _NAMED)} into levels and compare, transform=QuantileBins(columns="
         f"{names[:_NAMED]}), or MDLBins to predict a column: {'it has' if one else 'they have'} "
         f"one value in at least {_INFLATED:.0%} of the rows and many others elsewhere. Neither "
-        "lines nor curves describe such a column well, so that its edges and directions, and those "
-        f"of {listed(others, _NAMED)} near it, can be false and predictions can be poor."
+        "lines nor curves describe such columns well, so that edges and directions of "
+        f"{listed([*names, *others], _NAMED)} can be false, and predictions can be poor."
     )
     return (note,)
 
