@@ -97,3 +97,14 @@ def test_amounts_are_no_codes() -> None:
     effect = np.array([level[x] for x in loss])
     table = {f"v{i}": (i + 1) * effect + rng.normal(size=5000) for i in range(3)}
     assert not any("codes" in note for note in notes(table | {"loss": loss}))
+
+
+def test_rare_levels_do_not_hide_what_is_determined() -> None:
+    """As in Adult, where 51 of 32,561 people went no further than preschool."""
+    rng = np.random.default_rng(0)
+    level = np.minimum(rng.geometric(0.4, N), 9)
+    level[:3] = 10
+    education = np.array([f"degree {i}" for i in range(11)])[level]
+    table = {"x": level + rng.normal(size=N), "education": education, "education_num": level}
+    found = [note for note in notes(table) if "determine" in note]
+    assert found == ["'education' determines 'education_num' exactly. Drop one."]

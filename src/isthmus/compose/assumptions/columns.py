@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.compose.assumptions.table import MOST_COLUMNS, MOST_ROWS, listed, spaced
 from isthmus.objectives import Objective
 from isthmus.plurals import counted
-from isthmus.statistics import Moments, Schema, Summary
+from isthmus.statistics import Kind, Moments, Schema, Summary
 from isthmus.statistics.coded import Codes
 from isthmus.statistics.relations import linear_relations
 from isthmus.types import Integers
@@ -75,11 +75,38 @@ def determined_columns(statistics: Summary) -> tuple[str, ...]:
         for group in linear_relations(moments)
         if not any(set(group) <= copy for copy in copies)
     ]
-    if not relations:
-        return ()
     values = moments.without_features()
-    drop = "Drop one" if len(relations) == 1 else "Drop one of each"
-    return (f"{_joined([_relation(group, values) for group in relations])}. {drop}.",)
+    sentences = [_relation(group, values) for group in relations]
+    # Rare levels of such columns hide their relations from the search above.
+    known = [{*group} for group in (*relations, *copies)]
+    sentences += [
+        f"{a!r} determines {b!r} exactly"
+        for a, b in _numbers_of_levels(values)
+        if not any({a, b} <= group for group in known)
+    ]
+    drop = "Drop one" if len(sentences) == 1 else "Drop one of each"
+    return (f"{_joined(sentences)}. {drop}.",) if sentences else ()
+
+
+def _numbers_of_levels(moments: Moments) -> Iterator[tuple[str, str]]:
+    """Yield discrete columns, and numbers that have one value for each of their levels."""
+    numbers = [
+        (v.name, start)
+        for v, (start, _) in zip(moments.schema.variables, moments.blocks, strict=True)
+        if v.kind is Kind.CONTINUOUS and v.name not in moments.constants()
+    ]
+    columns = [column for _, column in numbers]
+    correlation = moments.correlation()
+    for variable, (start, stop) in zip(moments.schema.variables, moments.blocks, strict=True):
+        if variable.kind is Kind.CONTINUOUS or not columns or 2 * (stop - start) > moments.n:
+            continue
+        own = correlation[start:stop, start:stop]
+        cross = correlation[start:stop, columns]
+        explained = np.linalg.lstsq(own, cross, rcond=1e-10)[0]
+        left = 1.0 - np.einsum("ij,ij->j", cross, explained)
+        for (name, _), rest in zip(numbers, left.tolist(), strict=True):
+            if rest < _DETERMINED:
+                yield variable.name, name
 
 
 def _coarser(statistics: Summary) -> Iterator[tuple[str, str]]:
