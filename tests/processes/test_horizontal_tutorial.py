@@ -99,7 +99,12 @@ def test_the_tutorial(folder: Path) -> None:
             site.kill()
     assert time.monotonic() - begun < 300
     shown = terminals.log("north")
-    for a, b in (("age", "pressure"), ("weight", "pressure"), ("pressure", "stay"), ("sugar", "stay")):
+    for a, b in (
+        ("age", "pressure"),
+        ("weight", "pressure"),
+        ("pressure", "stay"),
+        ("sugar", "stay"),
+    ):
         assert re.search(rf"^{a} [→—] {b}$|^{b} [→—] {a}$", shown, re.MULTILINE)
     assert (folder / "north" / "network.html").exists()
     for name in NAMES.values():
