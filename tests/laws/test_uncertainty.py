@@ -219,6 +219,7 @@ INTERNAL = {
     "EffectModel",
     "SearchDetails",
     "Feature",
+    "Hurdle",
     "MultinomialLogit",
     "ProbabilityTable",
     "Provenance",

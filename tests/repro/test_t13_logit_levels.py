@@ -77,5 +77,5 @@ def test_it_is_the_posterior_mode() -> None:
 def test_stages_end_with_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = probabilities("abc", "uvw", 1.0)
     monkeypatch.setattr(logit, "_FIRST_ROWS", 5)
-    monkeypatch.setattr(logit, "_GROWTH", 2)
+    monkeypatch.setattr(logit, "_OF_EACH", 2)
     np.testing.assert_allclose(probabilities("abc", "uvw", 1.0), expected, atol=1e-9)

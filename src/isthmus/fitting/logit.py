@@ -20,11 +20,15 @@ _ITERATIONS = 100
 """Maximum number of Newton steps; separated levels without a prior need about 40."""
 _NEARLY = 1e-6
 """Expected gain of a Newton step, in nats, below which it is the last one."""
-_PARAMETERS = 100
-"""Largest number of parameters for Newton's method: its cost per step grows with the square."""
+_PARAMETERS, _MORE_PARAMETERS = 100, 400
+"""Largest numbers of parameters for Newton's method, whose cost per step grows with the square: on
+all rows, and on those of the first stage."""
 _FIRST_ROWS = 4096
-"""Rows of the first stage; each further stage has `_GROWTH` times as many."""
-_GROWTH = 8
+"""Rows of the first stage, in which most steps are taken."""
+_OF_EACH = 50
+"""Least number of rows of a level in the first stage, if it has them."""
+_FLAT = 1e-8
+"""Curvature per row below which a direction is not stretched further."""
 _BLOCK = 4096
 """Rows whose probabilities are in memory at a time."""
 
@@ -59,7 +63,7 @@ def fit_logit(
     bases = [contrasts(size) for size in sizes]
     features = [np.ones((1, len(own))), ((numbers - centre) / spread).T]
     features += [basis.T[:, column] for basis, column in zip(bases, codes, strict=True)]
-    weights = _optimum(np.concatenate(features), own, len(levels), pseudo_count)
+    weights = optimum(np.concatenate(features), own, len(levels), pseudo_count)
     k = len(continuous)
     slopes = weights[1 : 1 + k] / spread[:, None]
     intercepts = weights[0] - centre @ slopes
@@ -89,26 +93,47 @@ def contrasts(size: int) -> Floats:
     return basis
 
 
-def _optimum(x: Floats, own: NDArray[np.intp], levels: int, pseudo_count: float) -> Floats:
+def optimum(
+    x: Floats,
+    own: NDArray[np.intp],
+    levels: int,
+    pseudo_count: float,
+    repeated: Floats | None = None,
+) -> Floats:
     """Return the weights (features, levels) of the highest posterior density; they sum to zero.
 
     The search starts on some of the rows, each of which counts for several, and goes on with more
     of them: most steps are taken where they cost little.
+
+    Parameters
+    ----------
+    x, own
+        Features, of shape (features, rows), of which the first is one, and the code of each row.
+    levels
+        Number of levels.
+    pseudo_count
+        Weight of the prior, in rows.
+    repeated
+        How often each row occurs; None for once.
     """
     features, n = x.shape
     weights = np.zeros((features, levels))
     if levels == 1:
         return weights
-    mean = x.mean(axis=1)
-    minimise = _newton if features * (levels - 1) <= _PARAMETERS else _quasi_newton
-    size = _FIRST_ROWS
-    while True:
-        step = max(n // size, 1)
-        rows = _Rows(np.ascontiguousarray(x[:, ::step]), own[::step], step, mean, pseudo_count)
-        weights = minimise(rows, weights)
-        if step == 1:
-            return weights
-        size *= _GROWTH
+    times = np.ones(n) if repeated is None else repeated
+    mean = np.average(x, axis=1, weights=times)
+    size = features * (levels - 1)
+    rows = _Rows(x, own, times, mean, pseudo_count)
+    some = rows.some(levels) if n >= 2 * _FIRST_ROWS else rows
+    if size > _MORE_PARAMETERS:
+        weights = _quasi_newton(some, weights, some.scale(levels))
+        return weights if some is rows else _quasi_newton(rows, weights, rows.scale(levels))
+    weights = _newton(some, weights)
+    if some is rows:
+        return weights
+    if size <= _PARAMETERS:
+        return _newton(rows, weights)
+    return _quasi_newton(rows, weights, some.roots(weights))
 
 
 @final
@@ -121,20 +146,20 @@ class _Rows(NamedTuple):
 
     x: Floats
     own: NDArray[np.intp]
-    each: int
+    each: Floats
     mean: Floats
     pseudo_count: float
 
     def gradient(self, weights: Floats) -> tuple[float, Floats]:
         """Return the negative logarithm of the posterior density, and its gradient."""
         total, gradient = self._prior(weights), self._prior_gradient(weights)
-        for x, own in self._blocks():
+        for x, own, each in self._blocks():
             logits = weights.T @ x
-            sums, chosen = _log_sums(logits), logits[own, _positions(own)].sum()
-            total += self.each * float(sums.sum() - chosen)
+            sums = _log_sums(logits)
+            total += float(each @ (sums - logits[own, _positions(own)]))
             shares = np.exp(logits - sums)
             shares[own, _positions(own)] -= 1.0
-            gradient += self.each * (x @ shares.T)
+            gradient += x @ (each * shares).T
         return total, gradient
 
     def curvature(self, weights: Floats) -> Floats:
@@ -142,15 +167,14 @@ class _Rows(NamedTuple):
         features, levels = weights.shape
         hessian = np.zeros((levels, features, levels, features))
         diagonal = np.zeros((levels, features, features))
-        for x, _ in self._blocks():
+        for x, _, each in self._blocks():
             logits = weights.T @ x
             shares = np.exp(logits - _log_sums(logits))
             weighted = (shares[:, None] * x).reshape(levels * features, -1)
-            hessian -= (weighted @ weighted.T).reshape(hessian.shape)
-            diagonal += (weighted @ x.T).reshape(levels, features, features)
+            hessian -= (each * weighted @ weighted.T).reshape(hessian.shape)
+            diagonal += (each * weighted @ x.T).reshape(levels, features, features)
         for a in range(levels):
             hessian[a, :, a] += diagonal[a]
-        hessian *= self.each
         logits = weights.T @ self.mean
         shares = np.exp(logits - _log_sums(logits))
         inner = self.pseudo_count * (np.diag(shares) - np.outer(shares, shares))
@@ -160,9 +184,61 @@ class _Rows(NamedTuple):
             hessian[a, inside, a, inside] += self.pseudo_count
         return hessian
 
-    def _blocks(self) -> Iterator[tuple[Floats, NDArray[np.intp]]]:
+    def some(self, levels: int) -> _Rows:
+        """Return some of the rows of each level, all if it is rare, which count for the others."""
+        counts = np.bincount(self.own, minlength=levels)
+        every = np.clip(counts // _OF_EACH, 1, len(self.own) // _FIRST_ROWS)
+        order = np.argsort(self.own, kind="stable")
+        rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[self.own[order]]
+        chosen = order[rank % every[self.own[order]] == 0]
+        own, each = self.own[chosen], self.each[chosen]
+        before = np.bincount(self.own, self.each, levels)
+        after = np.bincount(own, each, levels)
+        share = np.divide(before, after, out=np.ones(levels), where=after > 0)
+        x = np.ascontiguousarray(self.x[:, chosen])
+        return self._replace(x=x, own=own, each=each * share[own])
+
+    def roots(self, weights: Floats) -> Floats:
+        """Return a square root of the inverse of the Hessian, of shape (levels x features, ·)."""
+        features, levels = weights.shape
+        basis, size = contrasts(levels), features * (levels - 1)
+        hessian = self.reduced(weights).reshape(size, size) / float(self.each.sum())
+        values, vectors = np.linalg.eigh(hessian)
+        directions = (vectors / np.sqrt(np.maximum(values, _FLAT))).reshape(
+            levels - 1, features, -1
+        )
+        root: Floats = np.einsum("lj,jfd->lfd", basis, directions).reshape(levels * features, size)
+        return root
+
+    def scale(self, levels: int) -> Floats:
+        """Return the square root of the inverse that the Hessian has if no feature has an effect.
+
+        Covariances between levels are left out.
+        """
+        n, features = float(self.each.sum()), len(self.x)
+        shares = (np.bincount(self.own, self.each, levels) + 1.0) / (n + levels)
+        squares = (self.each * self.x) @ self.x.T / n
+        ridge = np.append(0.0, np.full(features - 1, self.pseudo_count / n))
+        values, vectors = np.linalg.eigh(
+            (shares * (1 - shares))[:, None, None] * squares + np.diag(ridge)
+        )
+        root = np.zeros((levels, features, levels, features))
+        for a in range(levels):
+            root[a, :, a] = vectors[a] / np.sqrt(np.maximum(values[a], _FLAT))
+        return root.reshape(levels * features, -1)
+
+    def reduced(self, weights: Floats) -> Floats:
+        """Return the Hessian among weights that sum to zero over the levels."""
+        basis = contrasts(weights.shape[1])
+        reduced: Floats = np.einsum(
+            "afbg,aj,bk->jfkg", self.curvature(weights), basis, basis, optimize=True
+        )
+        return reduced
+
+    def _blocks(self) -> Iterator[tuple[Floats, NDArray[np.intp], Floats]]:
         for start in range(0, len(self.own), _BLOCK):
-            yield self.x[:, start : start + _BLOCK], self.own[start : start + _BLOCK]
+            here = slice(start, start + _BLOCK)
+            yield self.x[:, here], self.own[here], self.each[here]
 
     def _prior(self, weights: Floats) -> float:
         logits = weights.T @ self.mean
@@ -193,9 +269,7 @@ def _newton(rows: _Rows, weights: Floats) -> Floats:
     basis, size = contrasts(levels), features * (levels - 1)
     value, gradient = rows.gradient(weights)
     for _ in range(_ITERATIONS):
-        curvature = rows.curvature(weights)
-        hessian = np.einsum("afbg,aj,bk->jfkg", curvature, basis, basis, optimize=True)
-        parts = spectrum(hessian.reshape(size, size))
+        parts = spectrum(rows.reduced(weights).reshape(size, size))
         slope = (gradient @ basis).T.reshape(size, 1) / parts.spread[:, None]
         move = parts.solve(slope) / parts.spread[:, None]
         direction = (basis @ move.reshape(levels - 1, features)).T
@@ -211,16 +285,23 @@ def _newton(rows: _Rows, weights: Floats) -> Floats:
     return weights
 
 
-def _quasi_newton(rows: _Rows, weights: Floats) -> Floats:
-    """Minimise by L-BFGS, for many parameters."""
+def _quasi_newton(rows: _Rows, weights: Floats, turn: Floats) -> Floats:
+    """Minimise by L-BFGS among moves ``turn @ direction``, in which the curvature is about one."""
     from scipy.optimize import minimize
 
-    shape, n = weights.shape, rows.each * len(rows.own)
+    shape, n = weights.shape, float(rows.each.sum())
+
+    def moved(flat: Floats) -> Floats:
+        result: Floats = weights + (turn @ flat).reshape(shape[::-1]).T
+        return result
 
     def loss(flat: Floats) -> tuple[float, Floats]:
-        value, gradient = rows.gradient(flat.reshape(shape))
-        return value / n, gradient.ravel() / n
+        value, gradient = rows.gradient(moved(flat))
+        return value / n, turn.T @ gradient.T.ravel() / n
 
     options: Any = {"maxiter": 1000, "gtol": 1e-7, "ftol": 1e-14}
-    found = minimize(loss, weights.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x.reshape(shape), dtype=np.float64)
+    start = np.zeros(turn.shape[1])
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    result = moved(found.x)
+    result -= result.mean(axis=1, keepdims=True)
+    return result

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError
-from isthmus.fitting.configurations import regress_within
-from isthmus.fitting.logit import fit_logit
+from isthmus.fitting.families import Family, fit_levels, fit_regression
+from isthmus.fitting.hurdles import fit_numbers
 from isthmus.graphs import DAG
 from isthmus.models import (
     Conditional,
-    ConditionalGaussian,
     DiscreteNetwork,
     GaussianNetwork,
     MixedNetwork,
-    ProbabilityTable,
 )
 from isthmus.options import check_pseudo_count
 from isthmus.statistics import (
@@ -29,7 +25,6 @@ from isthmus.statistics import (
     Regimes,
     Rows,
 )
-from isthmus.statistics.fitting import probabilities
 
 _LARGEST = 10_000_000
 """Maximum number of parameters of one node."""
@@ -94,8 +89,9 @@ def fit_mixed(
     """Estimate the parameters of a network of mixed variables.
 
     A discrete node with discrete parents gets a probability table. A continuous node gets a linear
-    regression for each configuration of its discrete parents. A discrete node with continuous
-    parents gets a multinomial logistic regression.
+    regression for each configuration of its discrete parents, or a `Hurdle` if it often has
+    exactly one value, such as zero, and that explains the rows better, by the BIC. A discrete node
+    with continuous parents gets a multinomial logistic regression.
 
     Parameters
     ----------
@@ -104,17 +100,22 @@ def fit_mixed(
     dag
         The graph.
     pseudo_count
-        Weight of the prior, in rows; 0 for maximum likelihood. For a table it is divided equally
-        among the cells, as by `fit_tables`. For a logistic regression it is spread over the levels
-        at the mean of the parents, and is the precision of a normal prior of the standardised
-        slopes, the same for all levels. For linear regressions, see below.
-
+        Weight of the prior, in rows; 0 for maximum likelihood. For a logistic regression it is
+        spread over the levels at the mean of the parents, and is the precision of a normal prior
+        of the standardised slopes, the same for all levels. For tables and linear regressions, see
+        below.
     observed
-        Shape (n, d): which values of the rows were not imputed; None if all were observed. See
-        `fit_incomplete`.
+        Shape (n, d): which values of the rows were not imputed, in which case there are no
+        hurdles; None if all were observed. See `fit_incomplete`.
 
     Notes
     -----
+    The probabilities of a combination of parents are shrunk towards what it would have without
+    interactions: towards the logistic regression on the levels of the parents, which has the prior
+    of `pseudo_count` rows, or with one parent towards the shares of all rows. The weight of this
+    prior is estimated for each table, by its marginal likelihood. A table without parents has
+    `pseudo_count` rows divided equally among its cells.
+
     A configuration with at least six residual degrees of freedom (of observed values) has the
     least-squares regression of its own rows, whatever ``pseudo_count`` is. To a configuration
     with fewer, ``pseudo_count`` rows are added around its own mean, with the covariance within
@@ -127,52 +128,19 @@ def fit_mixed(
     """
     check_pseudo_count(pseudo_count)
     schema = rows.schema
-    columns = {v: rows.values[:, schema.index(v)] for v in dag.nodes}
     conditionals: dict[str, Conditional] = {}
     for node in dag.nodes:
         parents = dag.parents(node)
-        discrete = tuple(p for p in parents if schema[p].kind is Kind.DISCRETE)
-        continuous = tuple(p for p in parents if schema[p].kind is Kind.CONTINUOUS)
-        sizes = tuple(len(schema[p].levels) for p in discrete)
-        codes = [columns[p].astype(np.intp) for p in discrete]
-        numbers = np.stack([columns[p] for p in continuous], axis=1) if continuous else None
-        levels = schema[node].levels
-        _refuse_large(node, parents, sizes, max(len(levels), 1))
-        own = columns[node]
-        if not levels:
-            place = _places(codes, sizes, rows.n)
-            fitted = regress_within(
-                [*(columns[p] for p in continuous), own],
-                place,
-                prod(sizes),
-                pseudo_count,
-                None if observed is None else observed[:, schema.index(node)],
-            )
-            conditionals[node] = ConditionalGaussian(
-                discrete,
-                continuous,
-                fitted.intercepts.reshape(sizes),
-                fitted.coefficients.reshape(*sizes, len(continuous)),
-                fitted.variances.reshape(sizes),
-                fitted.counts.reshape(sizes),
-            )
-        elif numbers is None:
-            shape = (*sizes, len(levels))
-            place = _places([*codes, own.astype(np.intp)], shape, rows.n)
-            table = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
-            estimated = probabilities(table, pseudo_count)
-            conditionals[node] = ProbabilityTable(levels, discrete, estimated, table)
+        family = Family.of(rows, parents)
+        own, levels = rows.values[:, schema.index(node)], schema[node].levels
+        _refuse_large(node, parents, family.sizes, max(len(levels), 1))
+        if levels:
+            conditionals[node] = fit_levels(own.astype(np.intp), levels, family, pseudo_count)
+        elif observed is None:
+            conditionals[node] = fit_numbers(own, family, pseudo_count)
         else:
-            conditionals[node] = fit_logit(
-                levels,
-                own.astype(np.intp),
-                discrete,
-                codes,
-                sizes,
-                continuous,
-                numbers,
-                pseudo_count,
-            )
+            there = observed[:, schema.index(node)]
+            conditionals[node] = fit_regression(own, family, pseudo_count, there)
     return MixedNetwork(dag, conditionals)
 
 
@@ -185,10 +153,3 @@ def _refuse_large(node: str, parents: tuple[str, ...], sizes: tuple[int, ...], l
             f"Node {node!r} with the parents {list(parents)} would have {cells:,} parameters; at "
             f"most {_LARGEST:,} are allowed. Use fewer parents, or group levels."
         )
-
-
-def _places(codes: list[NDArray[np.intp]], sizes: tuple[int, ...], n: int) -> NDArray[np.intp]:
-    place = np.zeros(n, np.intp)
-    for column, size in zip(codes, sizes, strict=True):
-        place = place * size + column
-    return place

@@ -8,8 +8,9 @@ Networks: ``{"format": "isthmus-network/1", "type": "discrete", "nodes": [...], 
 the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``intercepts``,
 ``coefficients`` (from node to parent to number) and ``variances`` instead. A fitted discrete
 network also has ``counts``, in the shape of its tables. ``"type": "mixed"`` has ``conditionals``:
-for each node an object with its own ``type``, ``table``, ``gaussian`` or ``logit``, and the fields
-of `ProbabilityTable`, `ConditionalGaussian` or `MultinomialLogit`. ``maps`` has, for nodes that are
+for each node an object with its own ``type``, ``table``, ``gaussian``, ``logit`` or ``hurdle``, and
+the fields of `ProbabilityTable`, `ConditionalGaussian`, `MultinomialLogit` or `Hurdle`, which
+contains two more such objects. ``maps`` has, for nodes that are
 not the values of their columns, the values ``at`` with their normal ``scores``, cut points ``at``
 between levels, or the ``unit`` of dates.
 
@@ -31,12 +32,14 @@ from isthmus.models import (
     ConditionalGaussian,
     DiscreteNetwork,
     GaussianNetwork,
+    Hurdle,
     MixedNetwork,
     MultinomialLogit,
     Network,
     ProbabilityTable,
 )
 from isthmus.models.column_maps import plain_maps, read_network_maps
+from isthmus.models.conditionals import DiscreteConditional
 from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
@@ -255,11 +258,26 @@ def _conditional(own: Conditional) -> dict[str, Any]:
             "effects": [effect.tolist() for effect in own.effects],
             "slopes": own.slopes.tolist(),
         }
+    if isinstance(own, Hurdle):
+        return {
+            "type": "hurdle",
+            "at": own.at,
+            "elsewhere": _conditional(own.elsewhere),
+            "rest": _conditional(own.rest),
+            "side": own.side,
+        }
     raise FormatError(f"A {type(own).__name__} has no form in JSON.")
 
 
 def _from_conditional(own: dict[str, Any]) -> Conditional:
     kind = own["type"]
+    if kind == "hurdle":
+        elsewhere, rest = (_from_conditional(own[part]) for part in ("elsewhere", "rest"))
+        if not isinstance(elsewhere, DiscreteConditional) or not isinstance(
+            rest, ConditionalGaussian
+        ):
+            raise FormatError("a hurdle has a table or a logit, and a gaussian distribution.")
+        return Hurdle(float(own["at"]), elsewhere, rest, int(own["side"]))
     counts = own.get("counts")
     seen = None if counts is None else np.array(counts, dtype=np.int64)
     if kind == "table":

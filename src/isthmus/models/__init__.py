@@ -6,6 +6,7 @@ from isthmus.models.columns import Level
 from isthmus.models.conditionals import (
     Conditional,
     ConditionalGaussian,
+    Hurdle,
     MultinomialLogit,
     ProbabilityTable,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "Explanation",
     "GPNetwork",
     "GaussianNetwork",
+    "Hurdle",
     "Level",
     "MeanRange",
     "MixedNetwork",

@@ -268,6 +268,84 @@ class MultinomialLogit(DiscreteConditional):
         return logs
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class Hurdle(Conditional):
+    """A continuous node that often has exactly one value, such as zero, and varies otherwise.
+
+    Its density is the probability of that value there, and a density of numbers elsewhere: sums of
+    its logarithm are comparable between networks only if they have the same nodes of this kind.
+
+    Attributes
+    ----------
+    at
+        The value.
+    elsewhere
+        Whether the node has another value: a distribution with the levels False and True. Its
+        parents are those of the node.
+    rest
+        The distribution of the other values, given some of these parents.
+    side
+        What `rest` describes: 0 for the values as they are; 1 or -1 for the logarithm of their
+        distance from `at`, of values that are all above or all below it.
+    """
+
+    at: float
+    elsewhere: DiscreteConditional
+    rest: ConditionalGaussian
+    side: int = 0
+    levels: tuple[Level, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.elsewhere.levels != (False, True):
+            raise SchemaError(
+                f"The levels of elsewhere are {self.elsewhere.levels!r}, and not False and True."
+            )
+        others = set(self.rest.parents) - set(self.elsewhere.parents)
+        if others:
+            raise SchemaError(f"`rest` has the parents {sorted(others)}, which `elsewhere` lacks.")
+        if self.side not in (-1, 0, 1):
+            raise SchemaError(f"side is {self.side!r}; it must be -1, 0 or 1.")
+        _check_finite(np.array(self.at))
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.elsewhere.parents
+
+    @property
+    def parameters(self) -> int:
+        return 1 + self.elsewhere.parameters + self.rest.parameters
+
+    def values(self, inner: Floats) -> Floats:
+        """Return the values that `rest` describes by these numbers."""
+        return inner if not self.side else self.at + self.side * np.exp(inner)
+
+    def draw(self, columns: Columns, n: int, rng: np.random.Generator) -> Floats:
+        away = self.elsewhere.draw(columns, n, rng) == 1
+        drawn: Floats = np.where(away, self.values(self.rest.draw(columns, n, rng)), self.at)
+        return drawn
+
+    def log_density(self, own: NDArray[Any], columns: Columns) -> Floats:
+        away = np.asarray(own != self.at)
+        logs = self.elsewhere.log_density(away, columns)
+        some = np.flatnonzero(away)
+        given = {v: columns[v][some] for v in self.rest.parents}
+        inner, stretch = np.asarray(own, np.float64)[some], np.zeros(len(some))
+        if self.side:
+            distance = self.side * (inner - self.at)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                inner = np.log(np.maximum(distance, 0.0))
+            stretch = inner
+        possible = np.isfinite(inner)
+        if not possible.all():  # on the other side of `at`
+            logs[some[~possible]] = -np.inf
+            some, stretch = some[possible], stretch[possible]
+            given = {v: column[possible] for v, column in given.items()}
+            inner = inner[possible]
+        logs[some] += self.rest.log_density(inner, given) - stretch
+        return logs
+
+
 def _misshapen(what: str, shape: tuple[int, ...], parents: int, last: str = "") -> SchemaError:
     axes = f"one axis for each of {parents} parents" + (
         f", and a last one for {last}" if last else ""

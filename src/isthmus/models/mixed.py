@@ -35,7 +35,7 @@ from isthmus.models.columns import (
     number_of_rows,
     refuse_strangers,
 )
-from isthmus.models.conditionals import Conditional, ConditionalGaussian, ProbabilityTable
+from isthmus.models.conditionals import Conditional, ConditionalGaussian, Hurdle, ProbabilityTable
 from isthmus.models.discrete_queries import code_of, unseen_nodes
 from isthmus.models.distributions import (
     Explanation,
@@ -75,8 +75,8 @@ class MixedNetwork:
     dag
         The graph.
     conditionals
-        The distribution of each node given its parents: `ProbabilityTable`, `ConditionalGaussian`
-        or `MultinomialLogit`.
+        The distribution of each node given its parents: `ProbabilityTable`,
+        `ConditionalGaussian`, `Hurdle` or `MultinomialLogit`.
     cpdag
         The equivalence class that was learned, of which `dag` is an arbitrary member. None if the
         graph is causal by assumption.
@@ -253,7 +253,8 @@ class MixedNetwork:
     def _rows(self) -> dict[str, tuple[tuple[str, ...], NDArray[Any]]]:
         """Return the discrete parents of nodes, and the number of rows of each combination."""
         rows = {}
-        for name, own in self.conditionals.items():
+        for name, one in self.conditionals.items():
+            own = one.elsewhere if isinstance(one, Hurdle) else one
             if isinstance(own, ProbabilityTable) and own.counts is not None:
                 rows[name] = own.given, own.counts.sum(axis=-1)
             elif isinstance(own, ConditionalGaussian) and own.counts is not None:
@@ -452,7 +453,7 @@ class MixedNetwork:
         return hooks.notebook_drawing(self.dag, repr(self))
 
     def __repr__(self) -> str:
-        continuous = sum(isinstance(c, ConditionalGaussian) for c in self.conditionals.values())
+        continuous = sum(not own.levels for own in self.conditionals.values())
         return (
             f"MixedNetwork({counted(len(self.dag.nodes), 'node')}, "
             f"{continuous} of them continuous, "

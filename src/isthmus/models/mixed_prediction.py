@@ -13,6 +13,7 @@ from isthmus.models.conditionals import (
     Columns,
     Conditional,
     ConditionalGaussian,
+    Hurdle,
     NormalConditional,
     configuration,
 )
@@ -142,6 +143,8 @@ def conditional_mean(
     Linear continuous children are combined in closed form; other ones by quadrature.
     """
     own = conditionals[target]
+    if isinstance(own, Hurdle):
+        return _hurdle_mean(dag, conditionals, columns, target, n)
     assert isinstance(own, NormalConditional)
     mean, variance = own.mean(columns, n), own.variance(columns, n)
     zero = {**columns, target: np.zeros(n)}
@@ -171,6 +174,29 @@ def conditional_mean(
     for i in range(len(points)):
         now = {**columns, target: values[:, i]}
         for child in others:
+            logs[:, i] += conditionals[child].log_density(columns[child], now)
+    found: Floats = (shares(logs) * values).sum(axis=1)
+    return found
+
+
+def _hurdle_mean(
+    dag: DAG, conditionals: Mapping[str, Conditional], columns: Columns, target: str, n: int
+) -> Floats:
+    """Return the expected value of a node that often has one value, by quadrature of the others."""
+    own = conditionals[target]
+    assert isinstance(own, Hurdle)
+    mean, spread = own.rest.mean(columns, n), np.sqrt(own.rest.variance(columns, n))
+    values = np.empty((n, len(_GRID) + 1))
+    values[:, 1:] = own.values(mean[:, None] + spread[:, None] * _GRID)
+    values[:, 0] = own.at
+    chances = own.elsewhere.log_probabilities(columns, n)
+    heights = -0.5 * _GRID**2
+    logs = np.empty_like(values)
+    logs[:, 0], logs[:, 1:] = chances[:, 0], chances[:, 1:] + heights
+    logs[:, 1:] -= np.log(np.exp(heights).sum())
+    for i in range(len(_GRID) + 1):
+        now = {**columns, target: values[:, i]}
+        for child in dag.children(target):
             logs[:, i] += conditionals[child].log_density(columns[child], now)
     found: Floats = (shares(logs) * values).sum(axis=1)
     return found

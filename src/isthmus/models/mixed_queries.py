@@ -23,6 +23,7 @@ from isthmus.models.columns import Level
 from isthmus.models.conditionals import (
     Conditional,
     ConditionalGaussian,
+    Hurdle,
     MultinomialLogit,
     ProbabilityTable,
     configuration,
@@ -96,8 +97,8 @@ class MixedQuery:
             own = self.conditionals[name]
             if name in self.do or isinstance(own, ProbabilityTable | ConditionalGaussian):
                 continue
-            linear = isinstance(own, MultinomialLogit)
-            if not linear or not all(p in known for p in own.parents if not self._is_discrete(p)):
+            closed = isinstance(own, MultinomialLogit) or self._is_factor(name)
+            if not closed or not all(p in known for p in own.parents if not self._is_discrete(p)):
                 return None
         hidden = [v for v in nodes if self._is_discrete(v) and v not in known]
         sizes = [len(self.conditionals[v].levels) for v in hidden]
@@ -178,6 +179,10 @@ class MixedQuery:
     def _is_discrete(self, name: str) -> bool:
         return bool(self.conditionals[name].levels)
 
+    def _is_factor(self, name: str) -> bool:
+        """Whether a number is seen whose distribution is not normal: its density is a weight."""
+        return isinstance(self.conditionals[name], Hurdle) and name in self.evidence
+
     def _target_levels(self) -> dict[str, tuple[Level, ...]]:
         return {v: self.conditionals[v].levels for v in self.targets}
 
@@ -208,13 +213,13 @@ class MixedQuery:
             )
             logs = np.zeros(len(place))
             for name in nodes:
-                if self._is_discrete(name) and name not in self.do:
+                if (self._is_discrete(name) or self._is_factor(name)) and name not in self.do:
                     logs += self.conditionals[name].log_density(columns[name], columns)
                     logs += self._uncertain(name, columns)
             mean, covariance = self._moments(continuous, columns, len(place))
             asked = [continuous.index(v) for v in self.targets if v in continuous]
             values = {v: (x, 0.0) for v, x in self.evidence.items()} | dict(self.measured)
-            seen = [i for i, v in enumerate(continuous) if v in values]
+            seen = [i for i, v in enumerate(continuous) if v in values and not self._is_factor(v)]
             if seen:
                 told = np.array([values[continuous[i]] for i in seen])
                 possible = ~np.isneginf(logs)
@@ -232,8 +237,8 @@ class MixedQuery:
         # Entry [configuration, u, v] is the total effect of the noise of node u on node v.
         effect = np.zeros((n, size, size))
         for v, name in enumerate(continuous):
-            if name in self.do:
-                mean[:, v] = self.do[name]
+            if name in self.do or self._is_factor(name):
+                mean[:, v] = self.do[name] if name in self.do else self.evidence[name]
                 continue
             own = self.conditionals[name]
             assert isinstance(own, ConditionalGaussian)

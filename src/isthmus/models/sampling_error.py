@@ -18,6 +18,8 @@ from isthmus.models.conditionals import (
     Columns,
     Conditional,
     ConditionalGaussian,
+    DiscreteConditional,
+    Hurdle,
     MultinomialLogit,
     ProbabilityTable,
     configuration,
@@ -204,7 +206,9 @@ def drawn_conditionals(
     columns: dict[str, Any] = {}
     for name in order:
         columns[name] = conditionals[name].draw(columns, _SIMULATED, rng)
-    rows = min(_rows(own) for own in conditionals.values() if not isinstance(own, MultinomialLogit))
+    rows = min(
+        int(own.counts.sum()) for own in _with_counts(conditionals) if own.counts is not None
+    )
     draw = {v: _prepared(own, columns, rows, rng) for v, own in conditionals.items()}
     for i in range(DRAWS):
         yield {name: own(i) for name, own in draw.items()}
@@ -212,14 +216,19 @@ def drawn_conditionals(
 
 def counted_rows(conditionals: Mapping[str, Conditional]) -> bool:
     """Return whether the numbers of rows behind the distributions are known."""
-    own = [one for one in conditionals.values() if not isinstance(one, MultinomialLogit)]
-    return bool(own) and all(getattr(one, "counts", None) is not None for one in own)
+    own = [*_with_counts(conditionals)]
+    own += [one.rest for one in conditionals.values() if isinstance(one, Hurdle)]
+    return bool(own) and all(one.counts is not None for one in own)
 
 
-def _rows(own: Conditional) -> int:
-    assert isinstance(own, ProbabilityTable | ConditionalGaussian)
-    assert own.counts is not None
-    return int(own.counts.sum())
+def _with_counts(
+    conditionals: Mapping[str, Conditional],
+) -> Iterator[ProbabilityTable | ConditionalGaussian]:
+    """Yield what can have counts of all rows; roots of the graph always can."""
+    for own in conditionals.values():
+        one = own.elsewhere if isinstance(own, Hurdle) else own
+        if isinstance(one, ProbabilityTable | ConditionalGaussian):
+            yield one
 
 
 def _prepared(
@@ -234,6 +243,16 @@ def _prepared(
         root = _logit_root(own, columns, rows)
         changes = rng.standard_normal((DRAWS, len(root.T))) @ root.T
         return lambda i: _changed_logit(own, changes[i])
+    if isinstance(own, Hurdle):
+        elsewhere = _prepared(own.elsewhere, columns, rows, rng)
+        rest = _prepared_gaussian(own.rest, _within(own.rest, columns), rng)
+
+        def hurdle(i: int) -> Conditional:
+            drawn = elsewhere(i)
+            assert isinstance(drawn, DiscreteConditional)
+            return replace(own, elsewhere=drawn, rest=rest(i))
+
+        return hurdle
     assert isinstance(own, ConditionalGaussian)
     return _prepared_gaussian(own, _within(own, columns), rng)
 
@@ -257,7 +276,7 @@ def _within(own: ConditionalGaussian, columns: Columns) -> list[tuple[Floats, Fl
 
 def _prepared_gaussian(
     own: ConditionalGaussian, moments: list[tuple[Floats, Floats]], rng: np.random.Generator
-) -> Callable[[int], Conditional]:
+) -> Callable[[int], ConditionalGaussian]:
     assert own.counts is not None
     k, shape = len(own.continuous), own.intercepts.shape
     slopes = own.coefficients.reshape(own.intercepts.size, k)

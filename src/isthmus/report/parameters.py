@@ -11,11 +11,13 @@ from typing import TypeAlias
 import numpy as np
 
 from isthmus.models import (
+    Conditional,
     ConditionalGaussian,
     Curve,
     DiscreteNetwork,
     GaussianNetwork,
     GPNetwork,
+    Hurdle,
     Level,
     MultinomialLogit,
     Network,
@@ -116,13 +118,27 @@ def parameters(network: Network | GPNetwork, name: str) -> list[Block]:
             tuple(network.levels[name]), network.dag.parents(name), network.tables[name], counts
         )
         return [_probabilities(table, network.levels)]
-    conditional = network.conditionals[name]
-    if isinstance(conditional, ProbabilityTable):
-        return [_probabilities(conditional, network.levels)]
-    if isinstance(conditional, ConditionalGaussian):
-        return _equations(conditional, network.levels, name)
-    assert isinstance(conditional, MultinomialLogit)
-    return _log_odds(conditional, network.levels)
+    return _conditional(network.conditionals[name], network.levels, name)
+
+
+def _conditional(own: Conditional, levels: Levels, name: str) -> list[Block]:
+    if isinstance(own, ProbabilityTable):
+        return [_probabilities(own, levels)]
+    if isinstance(own, ConditionalGaussian):
+        return _equations(own, levels, name)
+    if isinstance(own, Hurdle):
+        at = figure(own.at)
+        away = f"log({name if own.at == 0 else f'{name} − {at}'})"
+        if own.side < 0:
+            away = f"log({at} − {name})"
+        return [
+            Sentence(f"whether {name} is not {at}:"),
+            *_conditional(own.elsewhere, levels, name),
+            Sentence("if it is not:"),
+            *_conditional(own.rest, levels, away if own.side else name),
+        ]
+    assert isinstance(own, MultinomialLogit)
+    return _log_odds(own, levels)
 
 
 def _curves(network: GPNetwork, name: str) -> list[Block]:
