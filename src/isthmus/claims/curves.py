@@ -173,7 +173,10 @@ def _bends_both_ways(score: CurvedScore, graph: _Class, edge: Pair) -> bool:
 
 
 def _missing(score: CurvedScore, dag: DAG, knowledge: Knowledge) -> list[Pair]:
-    """Find variables that depend on one that comes before them, beyond their parents."""
+    """Find variables on which one that comes before them has a curved effect, beyond their parents.
+
+    A straight effect that is missing says something about the search, and nothing about lines.
+    """
     names = score.nodes
     forbidden, odds = knowledge.bind(names).forbidden, knowledge.log_odds(names)
     place = {name: i for i, name in enumerate(names)}
@@ -187,7 +190,11 @@ def _missing(score: CurvedScore, dag: DAG, knowledge: Knowledge) -> list[Pair]:
         candidates = [i for i in range(len(names)) if i not in out and not forbidden[i, j]]
         values = score.extensions(j, sorted(parents), candidates)
         gains = values[1:] - values[0] + odds[candidates, j]
-        found += [(i, j) for i, gain in zip(candidates, gains, strict=True) if gain > _LEAST]
+        found += [
+            (i, j)
+            for i, gain in zip(candidates, gains, strict=True)
+            if gain > _LEAST and score.bend(j, sorted(parents), i) > 0.0
+        ]
     return found
 
 
