@@ -26,7 +26,7 @@ import numpy as np
 from isthmus.graphs import Knowledge
 from isthmus.joint import (
     ADMM,
-    Cohort,
+    Extract,
     Federation,
     FileLedger,
     Identity,
@@ -241,7 +241,7 @@ def main() -> None:
                 study,
                 signatures,
                 keys[site],
-                Cohort.freeze(study, data, policy_of(study, folder)),
+                Extract.freeze(study, data, policy_of(study, folder)),
                 policy_of(study, folder),
                 FileLedger(folder / f"{site}.jsonl"),
             )

@@ -30,7 +30,7 @@ from isthmus.joint import (
     Signature,
     Study,
 )
-from isthmus.joint.cohorts.cohort import Cohort
+from isthmus.joint.extracts.extract import Extract
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.records.private_files import write_private
 from isthmus.joint.transport.base import Timeouts
@@ -207,8 +207,8 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Si
     hosts = {}
     for name, key in keys.items():
         table = dict(zip(names, rng.normal(size=(200, D)).T, strict=True))
-        cohort = Cohort.freeze(study, table, policy)
-        hosts[name] = SiteService(folder / name, study, signatures, key, cohort, policy)
+        extract = Extract.freeze(study, table, policy)
+        hosts[name] = SiteService(folder / name, study, signatures, key, extract, policy)
     return study, signatures, boss, hosts
 
 

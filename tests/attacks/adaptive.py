@@ -126,10 +126,9 @@ class Campaign:
                 requests=self.requests,
                 rounds=10**6,
                 earlier=self.studies[0][i] if self.studies else next(iter(pair), None),
-                apart=not self.studies,
-                blurred=False,
                 purpose=f"study {len(self.studies)}",
                 features=self._basis(names),
+                rules={"only_with": tuple(self.worlds[0])},
                 protocol=SecureSums(threshold=len(sites)),
             )
             if pair:  # the same study, signatures and keys; other data and ledgers
@@ -231,7 +230,7 @@ class Campaign:
             sites.remove(str(self._rng.choice(others)))
         try:
             self.add_study(names, tuple(sites))
-        except RefusedError:  # a cohort is open to one set of sites
+        except RefusedError:  # the policies name the sites
             assert len(sites) < len(self.worlds[0])
 
     def _new(self, whole: float) -> Question:

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
-
-import numpy as np
 
 from isthmus.joint import (
-    Cohort,
-    CohortStore,
     EnvelopeKind,
+    Extract,
     Federation,
     Identity,
     InProcess,
@@ -35,7 +27,6 @@ from isthmus.joint.agreement.identity import Verifier
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.statistics import Schema
-from isthmus.types import Floats
 
 
 def drafted_policy(study: Study, **changes: Any) -> Policy:
@@ -55,22 +46,6 @@ def drafted_policy(study: Study, **changes: Any) -> Policy:
     return Policy(**(rules | changes))
 
 
-BLUR = "isthmus.joint.cohorts.freezing.blurred"
-
-
-def clipped(values: Floats, low: float, high: float, _: float) -> Floats:
-    """Clip values without blurring them."""
-    return np.clip(values, low, high)
-
-
-class _Folder:
-    """A folder that is deleted when no world uses it any more."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp())
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
 class Attacked:
     """Sites of one study. The attacker holds the key of the coordinator."""
 
@@ -84,17 +59,13 @@ class Attacked:
         earlier: Attacked | None = None,
         rules: Mapping[str, Any] | None = None,
         members: Mapping[str, str] | None = None,
-        apart: bool = False,
-        blurred: bool = True,
         protected: bool = True,
         **changes: Any,
     ) -> None:
         """Freeze the tables and let the sites join.
 
-        With `apart`, the sites have the keys of the earlier world, and know nothing of it. Without
-        `blurred`, values are frozen as they are, for tests of exact arithmetic. Without
-        `protected`, sites answer from their tables like those of a simulation, and have forgotten
-        the earlier world: the attack must then work.
+        Without `protected`, sites answer from their tables like those of a simulation, and have
+        forgotten the earlier world: the attack must then work.
         """
         names = list(tables)
         self.tables = tables
@@ -106,10 +77,7 @@ class Attacked:
             self.keys |= {n: k for n, k in earlier.keys.items() if n in names}
             self.ledgers |= {n: x for n, x in earlier.ledgers.items() if n in names}
             self.boss, self.author = earlier.boss, earlier.author
-        known = None if apart else earlier
-        self._folder: _Folder = _Folder() if known is None else known._folder
-        self._before: dict[str, object] = {} if known is None else known.frozen
-        self._blurred, self._protected = blurred, protected
+        self._protected = protected
         if not protected:
             self.ledgers = {n: MemoryLedger() for n in names}
         owners = {n: f"{n} hospital" for n in names} | dict(members or {})
@@ -129,36 +97,22 @@ class Attacked:
         self.signatures += [self.study.sign(self.keys[n], n) for n in names]
         self.rules = dict(rules or {})
         self.round = 0
-        self.cohorts: dict[str, Cohort] = {}
+        known = {} if earlier is None or not protected else earlier.extracts
+        same = [n for n in known if n in names and earlier and earlier.tables[n] is tables[n]]
+        self.extracts: dict[str, Extract] = {n: known[n] for n in same}
         self.join()
-
-    @property
-    def frozen(self) -> dict[str, object]:
-        """The table that each site froze last."""
-        return self._before | dict(self.tables)
-
-    def store(self, site: str) -> CohortStore:
-        """The cohorts of a site."""
-        home = self._folder.path / site
-        home.mkdir(exist_ok=True)
-        return CohortStore(home)
 
     def policy(self) -> Policy:
         return drafted_policy(self.study, **self.rules)
 
-    def cohort(self, site: str) -> Cohort:
-        """The cohort of a site: of the study before if the table is the same, or a new one."""
-        store, table = self.store(site), self.tables[site]
+    def extract(self, site: str) -> Extract:
+        """The frozen table of a site."""
+        table = self.tables[site]
         if not self._protected:
-            return Cohort.simulated(table, self.study)
-        known = self.cohorts[site].studies if site in self.cohorts else ()
-        if all(study.identity != self.study.identity for study in known):
-            if known or self._before.get(site) is table:
-                self.cohorts[site] = store.open(self.study, self.policy())[1]
-            else:
-                with nullcontext() if self._blurred else patch(BLUR, clipped):
-                    self.cohorts[site] = store.freeze(self.study, table, self.policy())[1]
-        return self.cohorts[site]
+            return Extract.simulated(table, self.study)
+        if site not in self.extracts or self.extracts[site].study != self.study.identity:
+            self.extracts[site] = Extract.freeze(self.study, table, self.policy())
+        return self.extracts[site]
 
     def join(self) -> None:
         """Let every site start, or start again."""
@@ -167,7 +121,7 @@ class Attacked:
                 self.study,
                 self.signatures,
                 self.keys[n],
-                self.cohort(n),
+                self.extract(n),
                 self.policy(),
                 self.ledgers[n],
             )

@@ -92,7 +92,7 @@ def test_steps_of_admm_do_not_depend_on_the_means_of_sites() -> None:
     shifts = dict(zip(SIZES, (9.0, -9.0, 5.0), strict=True))
     data = tables()
     shifted = {n: {k: v + shifts[n] for k, v in t.items()} for n, t in data.items()}
-    first, second = (world(t, blurred=False).federation() for t in (data, shifted))
+    first, second = (world(t).federation() for t in (data, shifted))
     for step in range(6):
         np.testing.assert_allclose(ask(first, step), ask(second, step), rtol=1e-9, atol=1e-12)
 

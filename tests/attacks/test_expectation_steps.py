@@ -26,7 +26,7 @@ from isthmus.joint.federation.requests.steps import MethodState
 from isthmus.joint.secure_sum.envelopes import pack, parse, split_frames
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints
 from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.sources import ExpectationMaximisation, Frame
+from isthmus.sources import Frame
 from isthmus.statistics import Schema
 from isthmus.statistics.expectation import RIDGE
 from isthmus.types import Floats
@@ -205,49 +205,6 @@ def test_a_step_of_some_variables_is_refused() -> None:
     with pytest.raises(AbortedError):
         world.federation().ask(AskExpectation(("x", "y"), 0))
     assert {tuple(world.why(s)) for s in SITES} == {("policy",)}
-
-
-def sums(world: Attacked, steps: int = 4) -> list[LimbArray]:
-    federation = world.federation()
-    return [step(federation, i) for i in range(steps)]
-
-
-def test_a_person_with_a_pattern_of_their_own_has_no_effect_on_any_sum() -> None:
-    """The difference of two steps contains incomplete rows only; of one person, their record."""
-    tables = {s: rows(i) for i, s in enumerate(SITES)}
-    tables["east"][0] = [1.0, np.nan, 2.0]
-    other = {s: v.copy() for s, v in tables.items()}
-    other["east"][0] = [-3.0, np.nan, 5.0]
-    lax = {"minimum_cohort": 1, "minimum_cell": 1, "largest_share": 1.0, "columns_per_row": 1e300}
-    one, two = (sums(world_of(t, rules=lax, blurred=False)) for t in (tables, other))
-    assert any(not np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    one, two = (sums(world_of(t, blurred=False)) for t in (tables, other))
-    for a, b in zip(one, two, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_hidden_values_are_not_shown_by_another_study() -> None:
-    """Three persons lack y; a study of x and z alone would show the sums of these three."""
-    tables = {s: rows(i) for i, s in enumerate(SITES)}
-    for values in tables.values():
-        values[100:103, 1] = np.nan
-    first = world_of(tables)
-    hidden = {s: first.cohort(s).values for s in SITES}
-    assert all(v is not None and len(v) == len(tables[s]) - 3 for s, v in hidden.items())
-    bounds = {n: BOUNDS[n] for n in ("x", "z")}
-    second = Attacked(
-        first.tables,
-        Schema.continuous(("x", "z")),
-        bounds,
-        requests=("expectation",),
-        rounds=60,
-        earlier=first,
-    )
-    moments = second.federation().with_missing(ExpectationMaximisation()).moments()
-    assert moments.schema.names == ("x", "z")
-    assert {s: second.cohort(s).identity for s in SITES} == {
-        s: first.cohort(s).identity for s in SITES
-    }
 
 
 def test_incomplete_tables_answer_nothing_else() -> None:

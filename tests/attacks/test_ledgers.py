@@ -34,6 +34,7 @@ def world_in(folder: Path, earlier: Attacked | None = None) -> Attacked:
     world = Attacked(TABLES, Schema.continuous(NAMES), bounds, earlier=earlier)
     if earlier is not None:
         world.study, world.signatures = earlier.study, earlier.signatures
+        world.extracts = dict(earlier.extracts)
     world.ledgers = {n: FileLedger(folder / f"{n}.jsonl") for n in SITES}
     world.join()
     return world

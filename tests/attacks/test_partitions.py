@@ -72,7 +72,7 @@ def test_sums_of_sites_are_the_same_however_the_rows_are_split() -> None:
             f"s{i}": {n: part[:, j] for j, n in enumerate(NAMES)} | {"ward": levels}
             for i, (part, levels) in enumerate(parts)
         }
-        released.append(Attacked(tables, schema, BOUNDS, blurred=False).federation().moments())
+        released.append(Attacked(tables, schema, BOUNDS).federation().moments())
     one, two = released
     assert (one.n, one.sums.tolist(), one.gram.tolist()) == (
         two.n,

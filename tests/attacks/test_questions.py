@@ -63,7 +63,7 @@ def test_a_window_signed_by_a_malicious_author_shows_no_record() -> None:
     tables["east"]["age"][17] = 101.3
     basis = Chebyshev(terms=2, radius=1.0)
     window = Expansion(basis, NAMES, (101.0, 80.0, 140.0, 6.0), (3.0, 1e3, 1e3, 1e3))
-    with pytest.raises(RefusedError, match="in the window"):
+    with pytest.raises(RefusedError, match="sum of squares"):
         Attacked(tables, Schema.continuous(NAMES), BOUNDS, requests=("features",), features=window)
 
 
@@ -133,15 +133,10 @@ def test_two_nearly_equal_columns_do_not_show_the_record_in_which_they_differ() 
     for table in tables.values():
         table["corrected"] = table["weight"].copy()
     names, bounds = (*NAMES, "corrected"), BOUNDS | {"corrected": (0, 300)}
-    tables["east"]["corrected"][5] += 1e-3  # below the resolution: nobody can see it
-    world = Attacked(tables, Schema.continuous(names), bounds)
-    moments = world.federation().moments()
-    apart = moments.sums[4] + 1350 * moments.shift[4] - moments.sums[1] - 1350 * moments.shift[1]
-    assert abs(apart) > 1e-2  # the blur of 2,700 values, and not the difference
-    tables["east"] = tables["east"] | {"corrected": tables["east"]["corrected"].copy()}
-    tables["east"]["corrected"][5] += 40.0
-    with pytest.raises(RefusedError, match="sum of squares"):
-        Attacked(tables, Schema.continuous(names), bounds)
+    for difference in (1e-3, 40.0):
+        tables["east"]["corrected"][5] = tables["east"]["weight"][5] + difference
+        with pytest.raises(RefusedError, match="sum of squares"):
+            Attacked(tables, Schema.continuous(names), bounds)
 
 
 def test_fewer_rows_than_columns_are_not_released() -> None:
@@ -176,9 +171,7 @@ def test_questions_about_one_site_are_answered_alike_whatever_its_data_are() -> 
     arguments = (Schema.continuous(NAMES), BOUNDS)
     requests = ("consensus", "moments", "features")
     one = Attacked(hospitals(), *arguments, requests=requests, rounds=300)
-    two = Attacked(
-        hospitals(99), *arguments, requests=requests, rounds=300, earlier=one, apart=True
-    )
+    two = Attacked(hospitals(99), *arguments, requests=requests, rounds=300, earlier=one)
     two.study, two.signatures = one.study, one.signatures
     two.ledgers = {n: type(x)() for n, x in one.ledgers.items()}
     two.join()
@@ -273,7 +266,7 @@ def test_billions_of_tables_are_refused_at_once() -> None:
     rng = np.random.default_rng(1)
     tables = {n: {k: rng.random(800) < 0.5 for k in names} for n in SIZES}
     schema = Schema.discrete(dict.fromkeys(names, (False, True)))
-    rules = {"minimum_cell": 1}
+    rules = {"minimum_cell": 3}
     plan = CountPlan.up_to(2)
     world = Attacked(tables, schema, {}, requests=("counts",), plan=plan, rules=rules)
     sets = [[names[i] for i in rng.choice(120, 14, replace=False)] for _ in range(300)]

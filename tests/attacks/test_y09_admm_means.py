@@ -43,7 +43,6 @@ def seen(data: dict[str, dict[str, Floats]], limits: dict[str, dict[str, float]]
         requests=("consensus",),
         rounds=300,
         limits=limits,
-        blurred=False,
     )
     federation, found = world.federation(), []
     for rho in np.geomspace(20, 2000, 8).tolist():

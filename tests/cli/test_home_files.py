@@ -90,15 +90,14 @@ def test_all_studies_are_erased_and_the_ledger_stays(drafted: Callable[..., Path
     assert hashlib.sha256((home / "ledger.jsonl").read_bytes()).digest() == ledger
 
 
-def test_the_rows_of_cohorts_are_erased_with_all_studies(drafted: Callable[..., Path]) -> None:
+def test_the_extract_of_a_study_is_erased_with_it(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     home, study = folder / "north", folder / "study"
     assert run("site", "policy", home, study) == 0
     assert run("site", "freeze", home, study, "--data", table(folder / "table.csv")) == 0
+    assert len([*home.glob("extract-*/rows.npy")]) == 1
     assert run("site", "erase", home, "--study", study) == 0
-    assert len([*home.glob("cohorts/*/rows.npy")]) == 1
-    assert run("site", "erase", home, "--all") == 0
-    assert not [*home.glob("cohorts/*/rows.npy")]
+    assert not [*home.glob("extract-*")]
 
 
 def test_nothing_is_erased_while_it_is_used(drafted: Callable[..., Path]) -> None:

@@ -182,7 +182,6 @@ def test_a_dry_run_shows_a_step_of_admm(
     assert "sums of age" not in said
     assert "products" not in said  # they do not leave
     assert "Up to 40 such steps" in said
-    assert run("site", "retire", home, "1") == 0
     few = table(folder / "few.csv", rows=10)
     assert run("site", "freeze", home, study, "--data", few) == ExitCode.REFUSED
     assert run("site", "freeze", home, study, "--data", data, "--time", "age") == ExitCode.SCHEMA
@@ -276,7 +275,7 @@ def test_from_policy_to_dry_run(
     assert run("study", "sign", home, study) == 0
     Folder(study).study().require(Folder(study).signatures(), ["author", "east"])
     few = table(folder / "few.csv", rows=10)
-    again = ["site", "freeze", home, study, "--other-persons", "--data"]
+    again = ["site", "freeze", home, study, "--data"]
     assert run(*again, few) == ExitCode.REFUSED
     assert "fewer than 50 persons" in capsys.readouterr().err
     wild = table(folder / "wild.csv", worst="-12345")
@@ -285,17 +284,6 @@ def test_from_policy_to_dry_run(
     assert "clipped    1 row" in said
     assert "12345" not in said
     assert "wider bounds" not in said
-    assert run("site", "freeze", home, study) == 0
-    assert "Opened the cohort '2'" in capsys.readouterr().out
-    assert run("site", "cohorts", home) == 0
-    said = capsys.readouterr().out
-    assert "1: open, for exact sums, 60 rows of 60 persons" in said
-    assert "open to 1 study;" in said
-    assert run("site", "retire", home, "3") == ExitCode.FORMAT
-    assert run("site", "retire", home, "1") == 0
-    assert run("site", "retire", home, "2", "--without", data) == ExitCode.REFUSED  # who is who?
-    assert run("site", "cohorts", home) == 0
-    assert "1:" not in capsys.readouterr().out
     old = table(folder / "old.csv", rows=200)  # ages up to 219
     assert run(*again, old) == 0
     assert "wider bounds" in capsys.readouterr().out
@@ -304,7 +292,7 @@ def test_from_policy_to_dry_run(
 def test_signing_shows_everything_that_is_signed(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = drafted(VARIABLES + "resolution = 0.3\n" + LEVELS)
+    folder = drafted()
     assert run("site", "policy", folder / "east", folder / "study") == 0
     capsys.readouterr()
     assert run("study", "sign", folder / "east", folder / "study") == 0
@@ -313,10 +301,8 @@ def test_signing_shows_everything_that_is_signed(
     for variable in study.schema.variables:
         assert repr(variable.name) in said
         assert all(repr(level) in said for level in variable.levels)
-    for name, (low, high) in study.bounds.items():
+    for low, high in study.bounds.values():
         assert f"bounds     {low!r} to {high!r}" in said
-        assert f"resolution {study.resolutions[name]!r}" in said
-    assert study.resolutions == {"age": 0.125, "pressure": 0.5}
     assert study.code[0] in said
     assert " ".join(NOT_PROMISED.split()) in " ".join(said.split())
 
@@ -461,7 +447,7 @@ def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
         capsys.readouterr().out
     )
     data.write_text("\n".join(["ward,fever", *(f"{ward},Yes" for ward in wards)]))
-    again = ["site", "freeze", home, study, "--other-persons", "--data", data]
+    again = ["site", "freeze", home, study, "--data", data]
     assert run(*again) == ExitCode.REFUSED
     assert "120 rows of the table lacked a value" in (said := capsys.readouterr().err)
     assert "'fever' (120), 'ward' (40)" in said
@@ -480,7 +466,6 @@ def test_freezing_asks_for_the_unit_of_a_variable_that_is_mostly_outside(
     said = capsys.readouterr().out
     assert "clipped    50 rows with a value outside of the bounds: 'pressure' (50)" in said
     assert "Most values of 'pressure' are outside: check the unit" in said
-    assert "variance of 'pressure'" in said
     assert "wider bounds" not in said
 
 

@@ -43,10 +43,10 @@ def test_variables_keep_their_order_and_the_types_of_levels(tmp_path: Path) -> N
     file = tmp_path / "v.toml"
     words = "--discrete w a b --continuous age 0 120 --discrete code 0 1 2 --discrete f true False"
     assert run(f"study variables -o {file} {words}") == 0
-    schema, bounds, resolutions = read_variables(file)
+    schema, bounds = read_variables(file)
     assert schema.names == ("w", "age", "code", "f")
     assert schema["age"].kind is Kind.CONTINUOUS
-    assert (bounds, resolutions) == ({"age": (0.0, 120.0)}, {"age": 0.125})
+    assert bounds == {"age": (0.0, 120.0)}
     assert [schema[n].levels for n in ("w", "code", "f")] == [
         ("a", "b"),
         (0, 1, 2),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.joint import (
-    Cohort,
+    Extract,
     Federation,
     FileLedger,
     Identity,
@@ -23,7 +23,7 @@ from isthmus.joint import (
     Study,
     code_hash,
 )
-from isthmus.joint.cohorts.stored_rows import StoredRows
+from isthmus.joint.extracts.stored_rows import StoredRows
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
 SCHEMA = Schema(
@@ -73,18 +73,18 @@ class Consortium:
         self.ledgers: dict[str, Ledger] = {n: FileLedger(folder / f"{n}.jsonl") for n in NAMES}
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.code = code_hash()
-        self._cohorts: dict[tuple[str, int, bytes], Cohort] = {}
+        self._extracts: dict[tuple[str, int, bytes], Extract] = {}
 
-    def cohort(self, name: str) -> Cohort:
+    def extract(self, name: str) -> Extract:
         """The frozen table of a hospital."""
         place = name, id(self.data[name]), self.study.identity
-        if place not in self._cohorts:
-            self._cohorts[place] = Cohort.freeze(self.study, self.data[name], self.policies[name])
-        return self._cohorts[place]
+        if place not in self._extracts:
+            self._extracts[place] = Extract.freeze(self.study, self.data[name], self.policies[name])
+        return self._extracts[place]
 
     def pooled(self) -> StoredRows:
         """The frozen rows of all hospitals."""
-        rows = [self.cohort(name).rows_of(self.study).values for name in NAMES]
+        rows = [self.extract(name).values for name in NAMES]
         return StoredRows(self.study.schema, np.concatenate([r for r in rows if r is not None]))
 
     def controller(self, name: str) -> SiteController:
@@ -92,7 +92,7 @@ class Consortium:
             self.study,
             self.signatures,
             self.keys[name],
-            self.cohort(name),
+            self.extract(name),
             self.policies[name],
             self.ledgers[name],
             clock=lambda: self.clock(),
@@ -116,7 +116,7 @@ class Consortium:
 def policy(folder: Path) -> Policy:
     return Policy(
         minimum_cohort=20,
-        minimum_cell=2,
+        minimum_cell=3,
         minimum_organisations=3,
         variables=("age", "dose", "ward", "ill", "others"),
         protocols=("secure sums",),

@@ -25,8 +25,8 @@ from isthmus.cli import main
 from isthmus.io import read_edge_list
 from isthmus.joint import (
     AskMoments,
-    Cohort,
-    CohortStore,
+    Extract,
+    ExtractStore,
     Federation,
     FixedPointEncoding,
     Identity,
@@ -191,11 +191,11 @@ class Hospitals:
 
     def pooled(self, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         """The frozen rows of sites."""
-        rows = [self.cohort(n).values for n in names or self.names]
+        rows = [self.extract(n).values for n in names or self.names]
         return np.concatenate([values for values in rows if values is not None])
 
-    def cohort(self, name: str) -> Cohort:
-        return CohortStore(self.home(name)).cohort_of(self.study)
+    def extract(self, name: str) -> Extract:
+        return ExtractStore(self.home(name)).read(self.study)
 
     def inside(self) -> Federation:
         """The same study and data within this process."""
@@ -204,8 +204,8 @@ class Hospitals:
         for name in self.names:
             identity = Identity.load(self.home(name) / "identity.pem")
             policy = Policy.read(self.home(name) / "policy.toml")
-            cohort = self.cohort(name)
-            station = SiteController(study, signatures, identity, cohort, policy, MemoryLedger())
+            extract = self.extract(name)
+            station = SiteController(study, signatures, identity, extract, policy, MemoryLedger())
             handlers[name] = station.site().handle
         return Federation(study, signatures, self.boss, InProcess(handlers))
 

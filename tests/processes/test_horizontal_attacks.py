@@ -130,7 +130,7 @@ def test_replay(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     world.kill("s1")
     world.await_gone("s1")  # Flower keeps who is connected in a file
     other(world)
-    run("site", "freeze", world.home("s1"), world.study_folder)
+    world.freeze("s1")
     world.stop_listening()
     world.serve("s1")
     assert [said(world, "s1", f) for f in mine] == [Refusal.OTHER_STUDY] * 5

@@ -33,7 +33,7 @@ from tests.processes.hospitals import (
 )
 
 import isthmus as ist
-from isthmus.cli import ExitCode
+from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
 from isthmus.joint import (
     ADMM,
@@ -79,7 +79,7 @@ class Killer(Transport):
 def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     """At every stage, and with ISTHMUS_LONG every site: the exact sum of the survivors.
 
-    All sums of a cohort are over the same sites, so that every fault has cohorts of its own.
+    All sums of a study are over the same sites, so that every fault has a study of its own.
     """
     names = [f"s{i}" for i in range(4)]
     request = AskMoments(NAMES)
@@ -226,7 +226,7 @@ def test_a_stopped_site_is_left_out_and_comes_back(
     world.kill("s2", signal.SIGCONT)
     world.await_site("s2")
     assert federation.moments(["a"]) is not None
-    assert federation.active == tuple(survivors)  # as all further sums of these cohorts
+    assert federation.active == tuple(survivors)  # as all further sums of this study
     again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=10)
     with pytest.raises(AbortedError):
         again.moments()
@@ -273,7 +273,7 @@ def test_a_pause_ends_with_the_site_named(
 
 
 @CARRIERS
-def test_a_study_is_answered_from_one_cohort(
+def test_a_study_is_answered_from_one_extract(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
     world = hospitals(30, 40, 20, carrier=carrier)
@@ -285,9 +285,8 @@ def test_a_study_is_answered_from_one_cohort(
     again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=2)
     assert again.moments() == first
     world.kill("s1")
-    world.freeze("s1")
-    assert world.start("s1").wait(PATIENCE) == ExitCode.REFUSED
-    assert "another cohort" in world.log("s1")
+    again_frozen = ["site", "freeze", str(world.home("s1")), str(world.study_folder), "--data"]
+    assert main([*again_frozen, str(world.data("s1"))]) == ExitCode.REFUSED
 
 
 def test_one_process_a_site(hospitals: Callable[..., Hospitals]) -> None:

@@ -96,8 +96,6 @@ def _variable(study: Any, variable: Any) -> Iterator[str]:
         low, high = study.bounds[name]
         yield f"Variable {name!r}: continuous"
         yield f"  bounds     {low!r} to {high!r}"
-        if name in study.resolutions:
-            yield f"  resolution {study.resolutions[name]!r}; values are blurred within it"
     if study.privacy is not None and name in study.privacy.bounds:
         low, high = study.privacy.bounds[name]
         yield f"  clipped    to {low!r} to {high!r} before noise is added"

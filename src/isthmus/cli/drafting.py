@@ -272,7 +272,6 @@ def draft(options: argparse.Namespace) -> ExitCode:
         members=[card.member for card in cards],
         schema=schema,
         bounds=variables.bounds,
-        resolutions=variables.resolutions,
         protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, certificate)),
         requests=drafted.names,
         plan=drafted.plan,

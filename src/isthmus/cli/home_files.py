@@ -26,7 +26,7 @@ KINDS = (
     (r"lock", "says which process uses the folder", "empty between runs"),
     (r"ledger\.jsonl(\.(part|torn)-.*)?", "what was sent; no values", "as long as the data"),
     (r"ledger\.jsonl\.kept", "answers with noise, as they were sent", "until the study is over"),
-    (r"cohorts", "frozen rows, and hashes of persons", "rows: until retired"),
+    (r"extract-.*", "rows that were frozen for a study", "until the study is over"),
     (r"study-.*", "state of a study, to resume it", "until the study is over"),
     (r"result-.*", "result of a study", "as long as you want"),
     (r"flower.*", "messages of Flower", "not needed between runs"),
@@ -76,35 +76,17 @@ def _erase(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
 
     study = None if options.all else Folder(options.study).study().identity.hex()
-    retired = _retired(options.home) if options.all else []
     deleted = _erased(options.home, study)
-    for name in retired:
-        say(f"Deleted the rows of the cohort {name!r}")
     for path in deleted:
         say(f"Deleted {path}")
-    if not deleted and not retired:
+    if not deleted:
         say("Nothing was left of it.")
     if (options.home / LEDGER).exists():
         say("The ledger stays: it is how this folder knows what was sent, it contains no values,")
         say("and other organisations do not go on with a party that has lost it. Delete the whole")
         say("folder when it never takes part in a study again.")
-    if study is not None and (options.home / "cohorts").exists():
-        say("Frozen rows may belong to other studies, too. List them with 'isthmus site cohorts',")
-        say("and delete them with 'isthmus site retire HOME NAME'.")
-    give(deleted=[str(path) for path in deleted], retired=retired)
+    give(deleted=[str(path) for path in deleted])
     return ExitCode.DONE
-
-
-def _retired(home: Path) -> list[str]:
-    """Delete the rows of all cohorts, and return their names."""
-    from isthmus.joint.agreement.policy import Policy
-    from isthmus.joint.cohorts.store import CohortStore
-
-    store = CohortStore(home)
-    names = [record.name for record in store.records() if not record.retired]
-    for name in names:
-        store.retire(name, Policy.read(home / "policy.toml"))
-    return names
 
 
 def _erased(home: Path, study: str | None) -> list[Path]:
@@ -114,7 +96,7 @@ def _erased(home: Path, study: str | None) -> list[Path]:
 
     with FolderLock(home, "the deletion of files"):
         name = "*" if study is None else study[:16]
-        patterns = [f"study-{name}", f"result-{name}.*"]
+        patterns = [f"study-{name}", f"extract-{name}", f"result-{name}.*"]
         patterns += ["identity-*.pem", "flower*"] if study is None else []
         paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
         for journal in (path / "journal" for path in paths):

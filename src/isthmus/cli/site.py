@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.actions import add_action, add_carrier
-from isthmus.cli.cohorts import add_cohort_actions
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.freezing import add_freeze_action
 from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
@@ -48,7 +48,7 @@ def add(command: argparse.ArgumentParser) -> None:
     add_file_actions(action)
     action("certify", "create a new certificate, before the old one expires", _certify, study=False)
     action("policy", "draft the policy of the site, or check a study against it", draft_policy)
-    add_cohort_actions(action)
+    add_freeze_action(action)
     action("dry-run", "print what would leave the site; opens no connection", _dry_run)
     join = action("join", "answer the coordinator until stopped", _join)
     join.add_argument(
@@ -144,7 +144,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
-    from isthmus.joint.cohorts.store import CohortStore
+    from isthmus.joint.extracts.extract_store import ExtractStore
     from isthmus.joint.federation.requests.counts import AskCounts, largest_table, needs_demand
     from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
     from isthmus.joint.federation.site_controller import SiteController
@@ -158,7 +158,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         study,
         folder.signatures(),
         load_identity(options.home / "identity.pem"),
-        CohortStore(options.home).cohort_of(study),
+        ExtractStore(options.home).read(study),
         Policy.read(options.home / "policy.toml"),
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
     )
@@ -172,8 +172,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         say(f"together cost at most ε = {study.privacy.epsilon:g} per person.")
     if allows_holes(study):
         steps = AskExpectation.steps_allowed(study)
-        say(f"Up to {steps} steps follow, with expected sums and products of all")
-        say("variables. Values of rare patterns of missing values are hidden, and in no sum.")
+        say(f"Up to {steps} steps follow, with expected sums and products of all variables.")
     if AskCounts.name in study.requests and needs_demand(study.schema, study.plan):
         most = largest_table(study.schema, study.plan)
         say(f"Tables of at most {most} of these variables follow on demand, each")
@@ -221,7 +220,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.agreement.signatures import AUTHOR
-    from isthmus.joint.cohorts.store import CohortStore
+    from isthmus.joint.extracts.extract_store import ExtractStore
     from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.site_service import SiteService
     from isthmus.joint.records.ledger_text import readable
@@ -234,7 +233,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
         study,
         folder.signatures(),
         load_identity(home / "identity.pem"),
-        CohortStore(home).cohort_of(study),
+        ExtractStore(home).read(study),
         Policy.read(home / "policy.toml"),
         watch=lambda entry: say(readable([entry])),
     )

@@ -73,15 +73,6 @@ def _variables_options(actions: Any) -> None:
         "whole numbers, or true and false, are written as such",
     )
     action.add_argument(
-        "--resolution",
-        action="append",
-        nargs=2,
-        default=[],
-        metavar=("NAME", "WIDTH"),
-        help="blur the values of a number within an interval of this width, rounded up to a power "
-        "of two; by default a thousandth of the range. May be repeated",
-    )
-    action.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="file to write"
     )
     action.set_defaults(run=_variables)
@@ -89,7 +80,7 @@ def _variables_options(actions: Any) -> None:
 
 def _variables(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.toml import document
-    from isthmus.joint.agreement.variables import require_bounds, resolutions_of, variable_entries
+    from isthmus.joint.agreement.variables import require_bounds, variable_entries
     from isthmus.statistics import Kind, Schema, Variable
 
     variables, bounds = [], {}
@@ -104,8 +95,7 @@ def _variables(options: argparse.Namespace) -> ExitCode:
     check_place(options.output)
     schema = Schema(tuple(variables))
     require_bounds(schema, bounds)
-    resolutions = resolutions_of(bounds, {n: _number(n, r) for n, r in options.resolution})
-    text = document({}, {"variables": variable_entries(schema, bounds, resolutions)}).lstrip()
+    text = document({}, {"variables": variable_entries(schema, bounds)}).lstrip()
     options.output.write_text(text, encoding="utf-8")
     say(f"Wrote {counted(len(schema), 'variable')} to {options.output}.")
     give(variables=schema.names, written=str(options.output))

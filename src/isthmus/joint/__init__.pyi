@@ -16,8 +16,8 @@ from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import read_variables
-from isthmus.joint.cohorts.cohort import Cohort
-from isthmus.joint.cohorts.store import CohortStore
+from isthmus.joint.extracts.extract import Extract
+from isthmus.joint.extracts.extract_store import ExtractStore
 from isthmus.joint.federation.carriers import Carrier
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
@@ -75,13 +75,13 @@ __all__ = [
     "Card",
     "Carrier",
     "Client",
-    "Cohort",
-    "CohortStore",
     "Coordinator",
     "DifferentialPrivacy",
     "DryRun",
     "EnvelopeKind",
     "Event",
+    "Extract",
+    "ExtractStore",
     "Federation",
     "FileJournal",
     "FileLedger",

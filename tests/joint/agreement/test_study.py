@@ -55,7 +55,7 @@ def test_signatures_cannot_be_swapped(four: Consortium, role: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b'format = "isthmus-study/3"', b'format = "x"', "format"),
+        (b'format = "isthmus-study/4"', b'format = "x"', "format"),
         (b"rounds = 10\n", b"", "rounds is missing"),
         (b"rounds = 10\n", b'rounds = "ten"\n', "rounds is a str"),
         (b"rounds = 10\n", b"rounds = 0\n", "at least 1"),
@@ -109,6 +109,6 @@ def test_what_is_written_is_read(text: str, number: float, truth: bool) -> None:
 
 
 def test_a_format_of_the_future_is_refused(four: Consortium) -> None:
-    text = four.study.text.replace(b"isthmus-study/3", b"isthmus-study/4")
-    with pytest.raises(StudyError, match="format must be 'isthmus-study/3'"):
+    text = four.study.text.replace(b"isthmus-study/4", b"isthmus-study/5")
+    with pytest.raises(StudyError, match="format must be 'isthmus-study/4'"):
         Study.parse(text)

@@ -60,7 +60,7 @@ class World:
             world.study,
             world.signatures,
             world.keys[name],
-            world.cohort(name),
+            world.extract(name),
             world.policy(),
             ledger,
         )

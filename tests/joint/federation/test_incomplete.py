@@ -141,7 +141,7 @@ def panels(n: int, seed: int = 0) -> Table:
     return {k: v[np.random.default_rng(seed).permutation(n)] for k, v in data.items()}
 
 
-def test_the_rules_of_a_drafted_policy_allow_frequent_patterns() -> None:
+def test_the_rules_of_a_drafted_policy_allow_missing_values() -> None:
     sites = {s: panels(900, i) for i, s in enumerate(NAMES)}
     world = consortium(sites)
     found = incomplete(world.federation()).moments()
@@ -151,14 +151,14 @@ def test_the_rules_of_a_drafted_policy_allow_frequent_patterns() -> None:
     sent = [e for e in entries if e["event"] == "sent"]
     assert len(sent) > 3
     assert [e["round"] for e in steps][-3:] == [e["round"] for e in sent][-3:]
-    assert {e["cohort"] for e in sent} == {world.cohorts["north"].identity}
+    assert {e["data"] for e in sent} == {world.extracts["north"].identity}
     dry = str(world.controllers["north"].dry_run(first_step()))
     assert "rows with a value of both columns" in dry
 
 
 def frozen(world: Attacked) -> Table:
     """The frozen rows of all sites."""
-    rows = np.concatenate([c.values for c in world.cohorts.values() if c.values is not None])
+    rows = np.concatenate([c.values for c in world.extracts.values() if c.values is not None])
     return {name: rows[:, i] for i, name in enumerate(BOUNDS)}
 
 

@@ -18,12 +18,13 @@ from isthmus.errors import AbortedError, DataError, RefusedError
 from isthmus.joint import (
     AskCounts,
     AskMoments,
-    Cohort,
     EnvelopeKind,
+    Extract,
     Federation,
     FileLedger,
     InProcess,
     MemoryLedger,
+    Persons,
     Refusal,
     RoundRequest,
     Study,
@@ -134,10 +135,11 @@ def test_small_cells_are_found_in_tables_and_in_moments(tmp_path: Path, ask: str
     rare = four.data["west"]["ward"] == "c"
     four.data["west"]["ill"][rare] = False
     four.data["west"]["ill"][np.flatnonzero(rare)[0]] = True  # one row in the cell (c, ill)
-    with pytest.raises(RefusedError, match="fewer than 2 persons"):
-        four.cohort("west")
-    four.policies["west"] = replace(four.policies["west"], minimum_cell=1)
-    assert four.cohort("west").number_of_persons == 60
+    with pytest.raises(RefusedError, match="fewer than 3 persons"):
+        four.extract("west")
+    of_machines = replace(four.policies["west"], minimum_cell=1, persons=Persons("none"))
+    four.policies["west"] = of_machines
+    assert four.extract("west").number_of_persons == 60
 
 
 def test_rounds_of_the_study_are_capped(tmp_path: Path) -> None:
@@ -213,10 +215,10 @@ def test_strange_values_are_dropped_or_clipped_and_not_told(
     cells = four.data["east"][column].astype(object if isinstance(value, str) else float)
     cells[7] = value
     four.data["east"][column] = cells
-    cohort = four.cohort("east")
-    assert cohort.number_of_persons == rows
-    assert cohort.frozen is not None
-    assert (cohort.frozen.dropped, cohort.frozen.clipped) == (60 - rows, rows - 59)
+    extract = four.extract("east")
+    assert extract.number_of_persons == rows
+    assert extract.frozen is not None
+    assert (extract.frozen.dropped, extract.frozen.clipped) == (60 - rows, rows - 59)
     assert four.federation().moments().number_of_rows == 180 + rows
     shown = str(four.controller("east").dry_run(AskMoments(SCHEMA.names)))
     text = (four.folder / "east.jsonl").read_text() + shown
@@ -227,17 +229,17 @@ def test_strange_values_are_dropped_or_clipped_and_not_told(
 def test_an_error_about_data_quotes_no_value(four: Consortium) -> None:
     controller = four.controller("east")
     simulated = {"age": np.full(60, 1234.5)} | {n: four.data["east"][n] for n in SCHEMA.names[1:]}
-    controller._rows = Cohort.simulated(simulated, four.study).rows_of(four.study)
+    controller._extract = Extract.simulated(simulated, four.study)
     with pytest.raises(RefusedError) as error:
         controller._contribution(AskMoments(SCHEMA.names))
     assert error.value.__context__ is None
     assert "1234.5" not in str(error.value)
 
 
-def test_a_study_is_answered_from_one_cohort(four: Consortium) -> None:
+def test_a_study_is_answered_from_one_extract(four: Consortium) -> None:
     four.federation().moments(["age"])
     four.data["south"] = table(99)
-    with pytest.raises(RefusedError, match="another cohort"):
+    with pytest.raises(RefusedError, match="another extract"):
         four.controller("south")
 
 
@@ -269,7 +271,7 @@ def test_a_dry_run_opens_no_socket_and_writes_nothing(
     controller = four.controller("north")
     run = controller.dry_run(AskMoments(SCHEMA.names))
     assert run.violations == ()
-    expected = four.cohort("north").rows_of(four.study).source.moments()
+    expected = four.extract("north").source.moments()
     assert isinstance(run.contribution, Moments)
     np.testing.assert_allclose(run.contribution.mean(), expected.mean())
     np.testing.assert_allclose(run.contribution.covariance(), expected.covariance(), atol=0.01)

@@ -134,21 +134,29 @@ def test_posteriors_and_fits_use_the_same_sums() -> None:
 def test_the_last_digits_do_not_tell_the_sizes_of_sites() -> None:
     """Products about means are multiples of 1 / n. After rounding, none of their digits is left."""
     rng = np.random.default_rng(0)
-    rows = [{"a": rng.random(n) < 0.4, "b": rng.normal(size=n)} for n in (20, 30, 40)]
+    sizes = (60, 70, 80)
+    rows = [
+        {"a": rng.random(n) < 0.4, "b": rng.normal(size=n), "c": 0.5 * rng.integers(0, 9, n)}
+        for n in sizes
+    ]
+    rows[0]["c"][7] = 1.25  # one value between the others changes nothing
     study = Federation.simulate(rows).study
-    grid, request = FixedPointEncoding.of(study), AskMoments(("a", "b"))
+    grid, request = FixedPointEncoding.of(study), AskMoments(("a", "b", "c"))
     for own in rows:
         n, one, *numbers = to_ints(request.encode(Frame(own), grid))
         assert (n, one) == (len(own["a"]), 1)
-        products = numbers[2:]
-        steps = [2 * grid.steps[0], sum(grid.steps), 2 * grid.steps[1]]
-        units = [2 * grid.exponents[0], grid.exponents.sum(), 2 * grid.exponents[1]]
-        for value, step, unit in zip(products, steps, units, strict=True):
-            assert value % (1 << (step - int(unit) + grid.fraction)) == 0
-        # The product of two levels is a whole number.
-        whole = products[0] * 2.0 ** (2 * int(grid.exponents[0]) - grid.fraction)
-        share = own["a"].mean()
-        assert whole == round(n * share * (1 - share))
+        # Two levels are multiples of 1, and the scores of 1/2: so are their products, and no finer.
+        for place, (i, j), step in ((0, (0, 0), 1.0), (2, (0, 2), 0.5), (5, (2, 2), 0.25)):
+            product = numbers[3 + place] * 2.0 ** int(
+                grid.exponents[i] + grid.exponents[j] - grid.fraction
+            )
+            x, y = (np.asarray(own["abc"[k]], dtype=float) for k in (i, j))
+            exact = float((x - x.mean()) @ (y - y.mean()))
+            assert product % step == 0
+            assert abs(product - exact) <= step / 2
+        # Numbers that do not repeat keep their digits.
+        spread = numbers[6] * 2.0 ** int(2 * grid.exponents[1] - grid.fraction)
+        assert spread == pytest.approx(float(np.asarray(own["b"], dtype=float).var()) * n, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ward", "ill", "age"])
@@ -160,8 +168,8 @@ def test_a_variable_that_is_constant_at_a_site_is_refused(
     constant = {"ward": np.array(["a"] * 60), "ill": np.zeros(60, bool), "age": np.full(60, 40.0)}
     four.data["north"][name] = constant[name]
     with pytest.raises(RefusedError, match=f"'{name}'.*constant at this site"):
-        four.cohort("north")
-    assert four.cohort("east").number_of_persons == 60
+        four.extract("north")
+    assert four.extract("east").number_of_persons == 60
 
 
 def test_nearly_constant_variables_name_a_site_only_if_rows_are_pooled(tmp_path: Any) -> None:
@@ -173,10 +181,10 @@ def test_nearly_constant_variables_name_a_site_only_if_rows_are_pooled(tmp_path:
         four = Consortium(tmp_path / str(within), within_sites=within, requests=["moments"])
         four.data["north"] = north
         if within:
-            assert four.cohort("north").number_of_persons == 240
+            assert four.extract("north").number_of_persons == 240
         else:
             with pytest.raises(RefusedError, match="or nearly so"):
-                four.cohort("north")
+                four.extract("north")
 
 
 def test_every_site_signs_whether_its_means_are_subtracted(tmp_path: Any) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from tests.joint.consortium import Consortium
 
-from isthmus.joint import AskCounts, Cohort, DifferentialPrivacy
+from isthmus.joint import AskCounts, DifferentialPrivacy, Extract
 from isthmus.joint.noise import answers
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
@@ -42,7 +42,7 @@ SCHEMA = Schema((Variable("ill", Kind.DISCRETE, (False, True)),))
 
 def answers_of(group: Consortium, ill: list[bool], share: float, runs: int) -> NDArray[np.float64]:
     """Answers of a site over and over, as if it had no ledger."""
-    rows = Cohort.simulated({"ill": np.array(ill)}, group.study).rows_of(group.study)
+    rows = Extract.simulated({"ill": np.array(ill)}, group.study)
     release = noisy_release(REQUEST, group.study)
     site = NoisyAnswers(group.study, group.controller("north")._writer)
     noise = discrete_gaussian(share * release.scale, runs * release.numbers)
@@ -115,7 +115,7 @@ def test_an_answer_is_the_exact_one_and_the_noise(
     monkeypatch.setattr(answers, "discrete_gaussian", drawn)
     site = NoisyAnswers(group.study, group.controller("north")._writer)
     release = noisy_release(REQUEST, group.study)
-    rows = Cohort.simulated({"ill": np.array(PEOPLE)}, group.study).rows_of(group.study)
+    rows = Extract.simulated({"ill": np.array(PEOPLE)}, group.study)
     sent = to_int64(site.numbers(REQUEST, rows))
     assert asked == [(release.scale, release.numbers)]
     assert np.array_equal(sent, site.exact(release, rows) + np.arange(2) - 1)

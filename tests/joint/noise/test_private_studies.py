@@ -232,7 +232,7 @@ def test_rows_that_name_nobody_are_not_one_person(tmp_path: Path, nobody: object
     group.data["north"] |= {"who": who}
     persons = Persons("column:who")
     group.policies["north"] = replace(group.policies["north"], persons=persons)
-    frozen = group.cohort("north").frozen
+    frozen = group.extract("north").frozen
     assert frozen is not None
     assert frozen.dropped == 2
     with pytest.raises(MissingValuesError, match="missing in 2 of 60 rows"):

@@ -30,6 +30,9 @@ NOT_FOR_PERSONS = frozenset({"networks"})
 """Requests whose answers single out rows: the first layer of a network can be a window around one
 person, and a malicious site can steer it there."""
 
+SMALLEST_CELL = 3
+"""Exact sums of persons have no smaller cells, whatever a policy says."""
+
 MAXIMUM_DELTA = 1e-6
 """The δ at which the budget of all studies with differential privacy is counted."""
 
@@ -42,7 +45,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class DataRules:
-    """The rules of a policy that depend on data, which are checked when a cohort is frozen."""
+    """The rules of a policy that depend on data, which are checked when a table is frozen."""
 
     minimum_cohort: Annotated[int, Least(1)]
     minimum_cell: Annotated[int, Least(1)]
@@ -71,12 +74,11 @@ class Policy(DataRules):
     Parameters
     ----------
     minimum_cohort
-        Number of persons that the site must have to take part, and that must be in the window of
-        every basis.
+        Number of persons that the site must have to take part in a study with exact sums.
     minimum_cell
         Smallest number of persons in a non-empty cell of a table of the site, or with a value that
         the released sums single out. If all sites use the same number, no non-empty cell of a sum
-        over the sites is smaller. 1 allows all cells.
+        over the sites is smaller. At least 3 for exact sums, where rows describe persons.
     minimum_organisations
         Number of organisations that must take part in every result. At least the minimum of each
         allowed protocol holds in any case.
@@ -114,6 +116,11 @@ class Policy(DataRules):
     only_with_noise
         Whether the site takes part in studies with differential privacy only, so that this budget
         limits everything that leaves.
+    only_with
+        Names of the sites of every result, including this one; empty for no such rule. A study of
+        other sites is refused, and so is a sum that one of them is missing in: nobody can then
+        subtract two results and learn the numbers of a site. Without one of them there is no
+        result, and no other site can join.
     folder
         Folder of the policy file. Paths in the policy are relative to it.
     """
@@ -132,6 +139,7 @@ class Policy(DataRules):
     maximum_delta: float = MAXIMUM_DELTA
     only_with_noise: bool = False
     epsilon_per_study: float = math.inf
+    only_with: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
@@ -164,7 +172,7 @@ class Policy(DataRules):
             )
 
     def rules_on_data(self) -> DataRules:
-        """Return the rules that depend on data, for the certificate of a cohort."""
+        """Return the rules that depend on data, that an extract was checked against."""
         return DataRules(**{f.name: getattr(self, f.name) for f in fields(DataRules)})
 
     @property
@@ -219,7 +227,7 @@ class Policy(DataRules):
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
         make = top.record(
             cls,
-            optional=BUDGET,
+            optional=(*BUDGET, "only_with"),
             protocols=top.strings("protocols", protocol_names()),
             requests=top.strings("requests", known),
             revoked=read_revoked(top),
@@ -236,8 +244,9 @@ class Policy(DataRules):
         return document(
             {
                 "format": FORMAT,
-                **plain(self, without=(*BUDGET, "revoked", "peers", "folder")),
+                **plain(self, without=(*BUDGET, "only_with", "revoked", "peers", "folder")),
                 **self._budget(),
+                **({"only_with": list(self.only_with)} if self.only_with else {}),
                 "revoked": [key_text(key) for key in self.revoked],
                 **({} if self.peers else {"peers": ANY if self.peers is None else []}),
             },
@@ -269,8 +278,20 @@ class Policy(DataRules):
                 f"describe persons (persons = {NOT_PERSONS!r}), because neural networks can single "
                 "out rows"
             )
+        exact = study.protocol.results_add_up and study.privacy is None
+        if exact and not self.persons.not_persons and self.minimum_cell < SMALLEST_CELL:
+            broken.append(
+                f"minimum_cell is {self.minimum_cell}; exact sums of persons need at least "
+                f"{SMALLEST_CELL}"
+            )
         broken += self._strangers(study)
         broken += self._overspent(study, Spending() if spent is None else spent)
+        names = {m.name for m in study.members}
+        if self.only_with and names != set(self.only_with):
+            broken.append(
+                f"its sites are not those of only_with; more: {sorted(names - {*self.only_with})}, "
+                f"missing: {sorted({*self.only_with} - names)}"
+            )
         organisations = len({m.organisation for m in study.members})
         if organisations < self.minimum_organisations:
             broken.append(

@@ -37,7 +37,7 @@ class Protocol(ABC):
     requests
         Names of the requests that it can carry; `register_request` adds those of other packages.
     results_add_up
-        Whether results are sums over the parties, and the sites answer from cohorts.
+        Whether results are sums over the parties, and the sites answer from extracts.
     has_coordinator
         Whether someone beside the parties asks them and learns the results.
     optional

@@ -20,18 +20,12 @@ from isthmus.joint.agreement.protocol_catalogue import protocol_named, request_n
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
 from isthmus.joint.agreement.toml import Least, Reader, document, plain
-from isthmus.joint.agreement.variables import (
-    Resolutions,
-    resolution_problems,
-    resolutions_of,
-    take_variables,
-    variable_entries,
-)
+from isthmus.joint.agreement.variables import take_variables, variable_entries
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.plurals import counted
 from isthmus.statistics import CountPlan, Expansion, Kind, Schema
 
-FORMAT = "isthmus-study/3"
+FORMAT = "isthmus-study/4"
 
 Limits = Mapping[str, Mapping[str, float]]
 """Bounds on the parameters of requests: by request, then by parameter."""
@@ -78,9 +72,6 @@ class Study:
         Bounds on the parameters of requests, where they differ from the default ones.
     privacy
         Differential privacy: the budget, and what the noise is computed from; ``None`` for none.
-    resolutions
-        The interval within which each site blurs the values of a continuous variable; empty if
-        the study has noise, or another protocol than secure sums.
     within_sites
         Whether each site subtracts its own means, so that sites of different levels cause no
         edges. For exact moments of secure sums, and by default there.
@@ -103,7 +94,6 @@ class Study:
     features: Expansion | None = None
     limits: Limits = field(default_factory=dict)
     privacy: DifferentialPrivacy | None = None
-    resolutions: Resolutions = field(default_factory=dict)
     within_sites: bool = False
 
     @cached_property
@@ -137,7 +127,7 @@ class Study:
         expires = top.take("expires", datetime)
         if expires.tzinfo is None:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
-        schema, bounds, resolutions = take_variables(top)
+        schema, bounds = take_variables(top)
         members = tuple(top.records("sites", Member))
         names = [m.name for m in members if m.name in ("", AUTHOR)]
         top.problems += [f"a site cannot be named {name!r}" for name in names]
@@ -157,7 +147,6 @@ class Study:
             features=top.read("features", Expansion.from_dict),
             limits=top.read("limits", _limits) or {},
             privacy=privacy,
-            resolutions=resolutions,
             within_sites=exact_sums and top.take("within_sites", bool, default=True),
         )
         top.finish()
@@ -185,14 +174,12 @@ class Study:
         features: Expansion | None = None,
         limits: Limits | None = None,
         privacy: DifferentialPrivacy | None = None,
-        resolutions: Resolutions | None = None,
         within_sites: bool = True,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 
         By default the study expires after 90 days and names the installed version of this package.
-        Resolutions are rounded up to a power of two. `within_sites` has no effect on studies of
-        noise or of two parties.
+        `within_sites` has no effect on studies of noise or of two parties.
         """
         protocol = protocol.fitted(members)
         if expires is None:
@@ -219,11 +206,9 @@ class Study:
         }
         if privacy is not None:
             tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
-        blurred = protocol.results_add_up and privacy is None
-        if blurred:
+        if protocol.results_add_up and privacy is None:
             keys["within_sites"] = within_sites
-        fitted = resolutions_of(bounds, resolutions) if blurred else None
-        variables, sites = variable_entries(schema, bounds, fitted), [plain(m) for m in members]
+        variables, sites = variable_entries(schema, bounds), [plain(m) for m in members]
         text = document(keys, {"variables": variables, "sites": sites}, tables)
         return cls.parse(text.encode())
 
@@ -293,14 +278,6 @@ def _require_parties(study: Study) -> None:
     problems += name_problems(study.members)
     problems += study.protocol.problems(study.roster)
     problems += study.protocol.variable_problems(study.schema.names)
-    blurred = study.protocol.results_add_up and study.privacy is None
-    if blurred:
-        problems += resolution_problems(study.bounds, study.resolutions)
-        others = [n for n in study.bounds if n not in study.resolutions]
-        if others:
-            problems.append(f"the continuous variables {others[:10]} have no resolution")
-    elif study.resolutions:
-        problems.append("only studies of secure sums without noise have resolutions")
     if study.privacy is not None:
         problems += study.privacy.variable_problems(study.schema.of_kind(Kind.CONTINUOUS))
         problems += study.protocol.privacy_problems(study.privacy, study.requests)

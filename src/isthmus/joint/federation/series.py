@@ -17,11 +17,7 @@ def lagged_variables(variables: Variables, lags: int) -> Variables:
     variables.schema.require(Kind.CONTINUOUS, "A study of time series needs")
     lagged = variables.schema.with_lags(lags)
     now = {name: lag.variable for name, lag in lagged.lag_of.items()}
-    return Variables(
-        lagged,
-        {name: variables.bounds[own] for name, own in now.items()},
-        {name: variables.resolutions[own] for name, own in now.items()},
-    )
+    return Variables(lagged, {name: variables.bounds[own] for name, own in now.items()})
 
 
 def as_studied(

@@ -19,8 +19,8 @@ from isthmus.joint.agreement.protocol_catalogue import request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.cohort import Cohort
-from isthmus.joint.cohorts.freezing import local_source, rows_with_holes
+from isthmus.joint.extracts.extract import Extract
+from isthmus.joint.extracts.reading import local_source, rows_with_holes
 from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.noise.answers import require_possible
@@ -106,8 +106,8 @@ def simulated(
     handlers = {}
     for name, key in keys.items():
         ledger = MemoryLedger() if ledgers is None else ledgers[name]
-        own, cohort = _lenient_policy(privacy), Cohort.simulated(sources[name], study)
-        site = SiteController(study, signatures, key, cohort, own, ledger)
+        own, extract = _lenient_policy(privacy), Extract.simulated(sources[name], study)
+        site = SiteController(study, signatures, key, extract, own, ledger)
         handlers[name] = site.site(verifier).handle
     transport = InProcess(handlers, lost=lost)
     return study, signatures, coordinator, transport, verifier

@@ -18,7 +18,7 @@ from isthmus.joint.agreement.identity import KEY, Identity, Verifier
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.cohort import Cohort
+from isthmus.joint.extracts.extract import Extract
 from isthmus.joint.federation.method_memory import MethodMemory
 from isthmus.joint.federation.received_results import ReceivedResults, refusing
 from isthmus.joint.federation.requests.base import StatisticRequest, SumRequest
@@ -123,8 +123,8 @@ class SiteController(ReleaseGate):
         At least that of the author. To join the study, those of all sites are needed.
     identity
         The site's key.
-    cohort
-        The frozen rows of the site, opened for the study.
+    extract
+        The rows of the site, frozen for the study.
     policy, ledger
         The site's own policy and ledger.
     clock
@@ -138,7 +138,7 @@ class SiteController(ReleaseGate):
     Raises
     ------
     RefusedError
-        The policy does not allow the study, or the cohort is not for it.
+        The policy does not allow the study, or the extract is not for it.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class SiteController(ReleaseGate):
         study: Study,
         signatures: Iterable[Signature],
         identity: Identity,
-        cohort: Cohort,
+        extract: Extract,
         policy: Policy,
         ledger: Ledger,
         *,
@@ -162,15 +162,14 @@ class SiteController(ReleaseGate):
         self._identity = identity
         self._policy = policy
         self._ledger = ledger
-        self._cohort = cohort
-        self._writer = LedgerWriter(study, policy, ledger, cohort.origin or cohort.identity)
+        self._extract = extract
+        self._writer = LedgerWriter(study, policy, ledger)
         code = code_hash() if code is None else code
         self._noisy = None if study.privacy is None else NoisyAnswers(study, self._writer)
-        simulated = cohort.is_simulated
+        simulated = extract.is_simulated
         self._rules = SiteRules(study, policy, self._writer, clock, code, simulated=simulated)
         self._results = ReceivedResults(study, self._writer, self._rules.require_running, folder)
-        self._require_cohort()
-        self._rows = cohort.rows_of(study)
+        self._require_extract()
         self._terms = secure_sums(study.protocol).terms(study.roster)
         self._verifier = Verifier()
         self._memory = MethodMemory(self._terms, self._grid, self._verifier)
@@ -191,19 +190,19 @@ class SiteController(ReleaseGate):
         self._memory = MethodMemory(self._terms, self._grid, own, journal)
         return Site(self._terms, self._identity, self, verifier=verifier, results=self._results)
 
-    def _require_cohort(self) -> None:
-        """Raise `RefusedError` unless the study is answered from this cohort, and no other one."""
+    def _require_extract(self) -> None:
+        """Raise `RefusedError` unless the study is answered from this extract, and no other."""
         known = self._writer.here.fingerprints.values()
-        if set[str]().union(*known) - {self._cohort.identity}:
+        if set[str]().union(*known) - {self._extract.identity}:
             raise RefusedError(
                 f"This site cannot take part in {self._study.title!r}: earlier answers in this "
-                "study were from another cohort. Draft a new study."
+                "study were from another extract. Draft a new study."
             )
-        problems = self._cohort.problems(self._study, self._policy)
+        problems = self._extract.problems(self._study, self._policy)
         if problems:
             raise RefusedError(
                 f"This site cannot take part in {self._study.title!r}: {'; '.join(problems)}. "
-                "'isthmus site freeze' freezes a cohort, or opens one for a further study."
+                "Freeze the table: isthmus site freeze HOME STUDY --data FILE."
             )
 
     # --- answers -----------------------------------------------------------------------------
@@ -215,7 +214,7 @@ class SiteController(ReleaseGate):
 
         Error messages contain no value of the data.
         """
-        source = self._rows.source
+        source = self._extract.source
         try:
             if isinstance(request, StatisticRequest):
                 return request.encode(source, preview or self._grid)
@@ -252,7 +251,7 @@ class SiteController(ReleaseGate):
         if self._noise_violations(request):
             raise BrokenEnvelopeError(Refusal.POLICY)
         try:
-            return self._noisy.numbers(request, self._rows)
+            return self._noisy.numbers(request, self._extract)
         except IsthmusError:
             raise BrokenEnvelopeError(Refusal.DATA) from None
 
@@ -312,13 +311,14 @@ class SiteController(ReleaseGate):
     def _sent(self, opening: RoundRequest) -> Sent:
         """Return what the ledger says about numbers that are about to leave."""
         size = size_of(KEY + 4 * opening.size * opening.limbs)
+        rows = 0 if self._extract.values is None else len(self._extract.values)
+        sent = Sent(opening.size, size, FORM, self._extract.identity, rows=rows)
         if self._noisy is not None:
             request = self._read(opening)
             if self._noise_violations(request):
                 raise DeniedError(Denial.POLICY)
-            noise = self._noisy.record(request)
-            return Sent(opening.size, size, f"{FORM} {NOISE}", self._cohort.identity, noise=noise)
-        return Sent(opening.size, size, FORM, self._cohort.identity)
+            return replace(sent, form=f"{FORM} {NOISE}", noise=self._noisy.record(request))
+        return sent
 
     def heads(self) -> Mapping[int, bytes]:
         if not self._policy.needs_witnesses:  # a simulation: nobody keeps anything
@@ -342,7 +342,7 @@ class SiteController(ReleaseGate):
         """Show what would leave. Opens no connection and writes nothing."""
         violations = self._rules.violations(request)
         value, lines, protection = None, list[str](), PROTECTION
-        grid, rows = self._grid, self._rows.values
+        grid, rows = self._grid, self._extract.values
         if self._noisy is not None and rows is not None:  # with noise, any number of rows fits
             grid = replace(grid, rows=max(grid.rows, len(rows)))
         try:

@@ -12,7 +12,7 @@ from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.cohort import Cohort
+from isthmus.joint.extracts.extract import Extract
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
@@ -32,7 +32,7 @@ class SiteService:
     state
         A folder for the ledger, for the state that must survive a crash, and for the result.
         Only one process may use it at a time.
-    study, signatures, identity, cohort, policy
+    study, signatures, identity, extract, policy
         As for `SiteController`.
     watch
         Called with each entry of the ledger when it is written.
@@ -44,7 +44,7 @@ class SiteService:
         study: Study,
         signatures: Iterable[Signature],
         identity: Identity,
-        cohort: Cohort,
+        extract: Extract,
         policy: Policy,
         *,
         watch: Callable[[Entry], None] = lambda _: None,
@@ -56,7 +56,7 @@ class SiteService:
         try:
             self.ledger = FileLedger(self.state / "ledger.jsonl")
             self.controller = SiteController(
-                study, signatures, identity, cohort, policy, self.ledger, folder=self.state
+                study, signatures, identity, extract, policy, self.ledger, folder=self.state
             )
             self._steps = FileJournal(self.state / f"study-{study.identity.hex()[:16]}")
             self._site = self.controller.site(journal=self._steps)

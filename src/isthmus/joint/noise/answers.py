@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, IsthmusError, MissingExtraError, StudyError
 from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.cohort import RowsOfStudy
+from isthmus.joint.extracts.extract import Extract
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.counts import AskCounts
 from isthmus.joint.federation.requests.statistics import AskMoments
@@ -173,13 +173,13 @@ class NoisyAnswers:
             "one row"
         )
 
-    def numbers(self, request: SumRequest[Any], cohort: RowsOfStudy) -> LimbArray:
+    def numbers(self, request: SumRequest[Any], extract: Extract) -> LimbArray:
         """Return the site's integers with noise."""
         name, release = _name(request), noisy_release(request, self._study)
         if name not in self._drawn:
             kept = self._writer.noisy_answer(name)
             self._drawn[name] = (
-                self.exact(release, cohort) + drawn_noise(release)
+                self.exact(release, extract) + drawn_noise(release)
                 if kept is None
                 else np.frombuffer(kept, "<i8").astype(np.int64)
             )
@@ -191,12 +191,12 @@ class NoisyAnswers:
         kept = self._writer.keep(self._drawn[name].astype("<i8").tobytes())
         return NoisyAnswer(name, noisy_release(request, self._study).rho, kept)
 
-    def exact(self, release: NoisyRelease, cohort: RowsOfStudy) -> Integers:
+    def exact(self, release: NoisyRelease, extract: Extract) -> Integers:
         """Return the site's integers without noise, which never leave it."""
         # A site with more rows than the study states answers, too: a refusal would tell whether one
         # more person is in its table. The integers have room for many times as many rows.
-        assert cohort.values is not None
-        values, persons = np.asarray(cohort.values), cohort.persons
+        assert extract.values is not None
+        values, persons = np.asarray(extract.values), extract.persons
         complete = usable(self._study.schema, values)
         values, persons = values[complete], None if persons is None else persons[complete]
         if persons is not None:

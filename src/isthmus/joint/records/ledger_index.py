@@ -96,7 +96,11 @@ class LedgerIndex:
     received
         The entries about results that the site received.
     results
-        The keys of the sites behind each result, by cohort.
+        The keys of the sites behind each result.
+    studies
+        The studies in which a statistic was sent.
+    exact_rows
+        Number of rows of the extract of each study in which exact sums were sent.
     columns
         Fingerprints of the columns shared with another party, by its organisation and by column.
     answers
@@ -110,7 +114,9 @@ class LedgerIndex:
         self.signed_heads: dict[str, str] = {}
         self.fingerprints: dict[str, set[str]] = {}
         self.received: list[Entry] = []
-        self.results: dict[str, set[frozenset[str]]] = {}
+        self.results: set[frozenset[str]] = set()
+        self.studies: set[str] = set()
+        self.exact_rows: dict[str, int] = {}
         self.columns: dict[str, dict[str, set[str]]] = {}
         self.noisy: list[Entry] = []
         self.answers: dict[str, str] = {}
@@ -132,9 +138,12 @@ class LedgerIndex:
             self.fingerprints.setdefault(entry["event"], set()).add(entry["data"])
         if "result" in entry:
             self.received.append(entry)
-        if known_event(entry["event"]).reveals_result and "cohort" in entry:
-            keys = frozenset(entry.get("keys", ()))
-            self.results.setdefault(entry["cohort"], set()).add(keys)
+        if known_event(entry["event"]).reveals_result:
+            self.results.add(frozenset(entry.get("keys", ())))
+        if known_event(entry["event"]).sends_statistic:
+            self.studies.add(entry["study"])
+        if "rows" in entry and "rho" not in entry:
+            self.exact_rows[entry["study"]] = entry["rows"]
         if "columns" in entry:
             shared = self.columns.setdefault(entry["with"], {})
             for name, fingerprint in entry["columns"].items():

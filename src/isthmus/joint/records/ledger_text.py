@@ -14,7 +14,6 @@ CUT = {
     "dependencies": 8,
     "study": 16,
     "data": 16,
-    "cohort": 16,
     "asked": 16,
     "answer": 16,
     "request": 120,

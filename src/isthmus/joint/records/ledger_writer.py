@@ -70,7 +70,9 @@ class Sent:
     form
         How the numbers are protected.
     fingerprint
-        The cohort that the statistic was computed from, or a keyed fingerprint of the data.
+        The extract that the statistic was computed from, or a keyed fingerprint of the data.
+    rows
+        Number of rows of the extract; zero if nothing is said about it.
     noise
         The answer, if it has noise.
     party, columns
@@ -81,6 +83,7 @@ class Sent:
     size: int | None
     form: str
     fingerprint: str
+    rows: int = 0
     noise: NoisyAnswer | None = None
     party: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -96,16 +99,12 @@ class LedgerWriter:
         The study that the entries belong to, and the policy of the site.
     ledger
         The ledger of the site, which may hold entries of other studies.
-    cohort
-        The cohort that the site answers from, whose results in all studies must be over the same
-        parties, so that nobody can subtract one from another; empty for two parties.
     """
 
-    def __init__(self, study: Study, policy: Policy, ledger: Ledger, cohort: str = "") -> None:
+    def __init__(self, study: Study, policy: Policy, ledger: Ledger) -> None:
         self._study = study
         self._policy = policy
         self._ledger = ledger
-        self._cohort = cohort
         self._repetitions: Counter[str] = Counter()
         self._all, self._own = LedgerIndex(), LedgerIndex()
         self._read = 0
@@ -114,7 +113,6 @@ class LedgerWriter:
             "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
             "code": code_hash(),
             "dependencies": dependency_hash(),
-            **({"cohort": cohort} if cohort else {}),
         }
 
     def _update(self) -> None:
@@ -228,6 +226,8 @@ class LedgerWriter:
             if sent.size is not None:
                 details["bytes"] = sent.size
             details |= {"form": sent.form, "data": sent.fingerprint}
+            if sent.rows:
+                details["rows"] = sent.rows
             if sent.columns:
                 details |= {"with": sent.party, "columns": dict(sent.columns)}
             if sent.noise is not None:
@@ -297,16 +297,18 @@ class LedgerWriter:
             raise DeniedError(Denial.LEDGER) from error
 
     def require_parties(self, parties: frozenset[int]) -> None:
-        """Raise `DeniedError` for parties whose result could be subtracted from an earlier one.
+        """Raise `DeniedError` unless results may be over these parties, and all others were, too.
 
         This is checked before a site agrees to a set of parties, and again before it is recorded.
         """
-        if len(self._study.roster.organisations(parties)) < self._policy.minimum_organisations:
+        roster, policy = self._study.roster, self._policy
+        if len(roster.organisations(parties)) < policy.minimum_organisations:
             raise DeniedError(Denial.POLICY)
-        if self._cohort:
-            keys = frozenset(self._study.members[i].key.hex() for i in parties)
-            if self.everything.results.get(self._cohort, {keys}) != {keys}:
-                raise DeniedError(Denial.MEMBERSHIP)
+        keys = frozenset(self._study.members[i].key.hex() for i in parties)
+        if self.here.results - {keys}:  # nobody can subtract one result of a study from another
+            raise DeniedError(Denial.MEMBERSHIP)
+        if policy.only_with and set(roster.names(parties)) != set(policy.only_with):
+            raise DeniedError(Denial.MEMBERSHIP)
 
     def _is_worth_writing(
         self, what: str, details: dict[str, Any], *, authentic: bool = True

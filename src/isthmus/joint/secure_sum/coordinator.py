@@ -200,8 +200,8 @@ class Coordinator:
             f"{len(answered)} sites answered, {needed}. Silent: {list(silent)}. Refused: "
             f"{ {n: why.name.lower() for n, why in said.items()} }. No sum was "
             "formed; run again when the sites are available. The ledger of a site that refused "
-            "says why; 'membership' means that its cohort is bound to the sites of an earlier "
-            "result.",
+            "says why; 'membership' means that other sites took part in earlier sums of the study, "
+            "or that its policy names the sites with only_with.",
             silent=() if refused else missing,  # else waiting would not help
         )
 

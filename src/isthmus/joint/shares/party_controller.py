@@ -17,7 +17,7 @@ from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.checks import broken_rules
+from isthmus.joint.extracts.checks import broken_rules
 from isthmus.joint.records.events import Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START, Entry

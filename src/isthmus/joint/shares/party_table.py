@@ -20,7 +20,7 @@ from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.candidates import ReleaseCandidates
+from isthmus.joint.extracts.candidates import ReleaseCandidates
 from isthmus.joint.shares.protocol import IdentifierKind, two_parties
 from isthmus.joint.shares.requests import CrossMoments, OwnTables
 from isthmus.plurals import counted

@@ -16,7 +16,7 @@ from isthmus.joint.agreement.cards import Card, Folder
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.checks import broken_rules
+from isthmus.joint.extracts.checks import broken_rules
 from isthmus.joint.methods.secret_search import (
     SECRET_SCORES,
     Computation,

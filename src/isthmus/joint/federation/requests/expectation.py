@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.freezing import rows_with_holes
+from isthmus.joint.extracts.reading import rows_with_holes
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,
@@ -156,8 +156,8 @@ class AskExpectation(StepRequest[LimbArray]):
     name: ClassVar[str] = "expectation"
     limbs: ClassVar[int] = LIMBS
     caution: ClassVar[str] = (
-        "Expectation-maximisation releases one sum per step. The rows of each pattern of missing "
-        "values are protected like a table of their own: sites hide values of rare patterns."
+        "Expectation-maximisation releases one sum per step. Together, the steps may tell the sums "
+        "of the rows of each pattern of missing values, also of rare ones."
     )
 
     @staticmethod

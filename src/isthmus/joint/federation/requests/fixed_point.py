@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -42,9 +42,6 @@ NUMBERS = 2**22
 CENTRE = 26
 """Binary digits of the centre of the bounds, in units of half of their range."""
 
-STEP_DIGITS = 16
-"""Binary digits of a blurred value within its resolution; see `freezing.STEPS`."""
-
 IMPOSSIBLE = "The numbers of all sites together are not those of any tables that fit the study."
 
 Objects = NDArray[Any]
@@ -65,8 +62,6 @@ class FixedPointEncoding:
         The largest number of rows of a site.
     sites
         The largest number of sites in a sum.
-    resolutions
-        Within how wide an interval the values of each continuous variable are blurred.
     within
         Whether moments are about the mean of each site; see `within_sites`.
     """
@@ -75,7 +70,6 @@ class FixedPointEncoding:
     bounds: Mapping[str, tuple[float, float]]
     rows: int
     sites: int
-    resolutions: Mapping[str, float] = field(default_factory=dict)
     within: bool = False
 
     def __post_init__(self) -> None:
@@ -95,7 +89,6 @@ class FixedPointEncoding:
             study.bounds,
             protocol.rows,
             len(study.members),
-            study.resolutions,
             study.within_sites,
         )
 
@@ -175,23 +168,6 @@ class FixedPointEncoding:
             np.ldexp(left, self.exponents),
             square + np.triu(square, 1).T,
         )
-
-    @cached_property
-    def steps(self) -> list[int]:
-        """The step of the values of each column as a power of two.
-
-        It is one for a level. A frozen value is a multiple of a small share of its resolution, and
-        the last digits of basis functions are as good as random.
-        """
-        found: list[int] = []
-        for v, (start, stop) in zip(self.schema.variables, self.schema.blocks, strict=True):
-            small = [int(e) - CENTRE for e in self.exponents[start:stop]]
-            if v.kind is Kind.DISCRETE:
-                small = [0] * v.width
-            elif v.name in self.resolutions:
-                small[0] = math.frexp(self.resolutions[v.name])[1] - 1 - STEP_DIGITS
-            found += small
-        return found
 
     def require_plausible(self, total: LimbArray) -> None:
         """Raise `DataError` unless rows within the bounds could have these sums and products.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.cohorts.freezing import rows_with_holes
+from isthmus.joint.extracts.reading import rows_with_holes
 from isthmus.joint.federation.requests.base import StatisticRequest
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,

@@ -1,19 +1,21 @@
 """Moments about the mean of each site, as integers.
 
 A site computes the products about its own mean from exact sums, without rounding, and rounds them
-once: to multiples of the steps of its values, and to whole numbers for two levels. Digits beyond
-would be multiples of one over its number of rows, and the last digits of a sum over few sites would
-then tell how many rows each of them has.
+once: to multiples of the steps of its values, such as one year or half a point, and to whole
+numbers for two levels. Digits beyond would be multiples of one over its number of rows, and the
+last digits of a sum over few sites would then tell how many rows each of them has.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.joint.federation.requests.fixed_point import (
+    CENTRE,
     IMPOSSIBLE,
     LIMBS,
     FixedPointEncoding,
@@ -48,7 +50,7 @@ def encode_within(
     p, (i, j) = grid.schema.width, grid.pairs
     if not n:
         return np.concatenate([whole[:1], whole])
-    sums, steps = rest[:p], grid.steps
+    sums, steps = rest[:p], _steps(grid, rows, places)
     products = []
     for a, b, product in zip(i.tolist(), j.tolist(), rest[p:], strict=True):
         # Units of the products are 2**(exponents - fraction), and those of their steps 2**steps.
@@ -58,6 +60,29 @@ def encode_within(
         unit = n << (grid.fraction + digits)
         products.append(((2 * about_mean + unit) // (2 * unit)) << digits)
     return np.concatenate([whole[:1], from_ints([1, *sums, *products], LIMBS)])
+
+
+def _steps(grid: FixedPointEncoding, rows: Floats, places: Sequence[int] | None) -> list[int]:
+    """Return the step of the values of each column at this site, as a power of two.
+
+    It is one for a level. Values that repeat have steps: the median of the gaps between different
+    ones. The last digits of other values, and of basis functions, are as good as random.
+    """
+    found: list[int] = []
+    for k, variable in enumerate(grid.schema.variables):
+        start, stop = grid.schema.blocks[k]
+        if variable.kind is Kind.DISCRETE:
+            found += [0] * variable.width
+            continue
+        fine = [int(e) - CENTRE for e in grid.exponents[start:stop]]
+        distinct, number = np.unique(
+            rows[:, k if places is None else places[k]], return_counts=True
+        )
+        if len(distinct) > 1 and 2 * number[number > 1].sum() > number.sum():
+            gap, digits = math.frexp(float(np.median(np.diff(distinct))))
+            fine[0] = max(fine[0], digits - (gap == 0.5))
+        found += fine
+    return found
 
 
 def decode_within(grid: FixedPointEncoding, total: LimbArray) -> Moments:

@@ -1,16 +1,15 @@
-"""The rows of a cohort, in memory or in a file, as a source."""
+"""The rows of an extract, in memory or in a file, as a source."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.joint.cohorts.row_hashes import chunks
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
@@ -27,6 +26,15 @@ from isthmus.statistics import (
 )
 from isthmus.statistics.coded import as_codes
 from isthmus.types import Floats
+
+CHUNK = 2**16
+"""Number of rows that are in memory at once, where they are in a file."""
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Yield slices that cover all rows."""
+    for start in range(0, rows, CHUNK):
+        yield slice(start, min(start + CHUNK, rows))
 
 
 @final

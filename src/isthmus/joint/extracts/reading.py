@@ -1,12 +1,10 @@
 """Freezing: from a table of a site to rows that no longer change.
 
-Rows that lack a value are dropped, values are clipped to the bounds of the study and blurred within
-one resolution, and the rows are put into an order that does not depend on the table.
+Rows that lack a value are dropped, and values are clipped to the bounds of the study.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple, final
 
@@ -14,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.joint.agreement.variables import Bounds, Resolutions
-from isthmus.joint.cohorts.row_hashes import Words, canonical_order
+from isthmus.joint.agreement.variables import Bounds
+from isthmus.plurals import counted
 from isthmus.sources.base import Source
-from isthmus.sources.tables.columns import LARGEST_EXACT
 from isthmus.sources.tables.engines.find import is_lazy
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.lazy import Lazy
@@ -25,10 +22,9 @@ from isthmus.sources.tables.missing import KeepMissing
 from isthmus.sources.tables.persons import person_words
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Kind, Schema
-from isthmus.types import Floats
+from isthmus.types import Floats, Integers
 
-STEPS = 2**16
-"""Number of values within one resolution that a blurred value can have."""
+Words = NDArray[np.uint64]
 
 
 @final
@@ -40,24 +36,21 @@ class FrozenRows(NamedTuple):
     values
         The rows, levels as codes, NaN for values that may be missing.
     persons
-        The person that each row describes, as a keyed hash or a number; ``None`` if each row is a
-        person of its own.
+        The person that each row describes, as codes from zero; ``None`` if each row is a person of
+        its own.
     dropped
         Number of rows that lacked a value, an identifier, or had a level that is not listed.
     clipped
         Number of rows with a value outside of the bounds.
-    known
-        Number of persons who were left out because they are in another cohort.
     absent, outside
         Number of rows that were dropped because of each variable, and that were clipped in it;
         only variables with such rows are listed.
     """
 
     values: Floats
-    persons: Words | None
+    persons: Integers | None
     dropped: int
     clipped: int
-    known: int
     absent: Mapping[str, int]
     outside: Mapping[str, int]
 
@@ -69,6 +62,20 @@ class FrozenRows(NamedTuple):
         """Return in which variables rows were clipped, with numbers of rows."""
         return _counts(self.outside)
 
+    def remarks(self) -> str:
+        """Return sentences about rows that were dropped or clipped, for an error."""
+        text = ""
+        if self.absent:
+            text += (
+                f" {counted(self.dropped, 'row')} of the table lacked a value or had a level "
+                f"that the study does not list, and were dropped: {self.why_dropped()}."
+            )
+        if self.outside:
+            text += (
+                f" Values outside of the bounds of the study were clipped: {self.why_clipped()}."
+            )
+        return text
+
 
 def _counts(rows: Mapping[str, int]) -> str:
     names = sorted(rows, key=lambda name: -rows[name])
@@ -77,11 +84,11 @@ def _counts(rows: Mapping[str, int]) -> str:
 
 
 def read_rows(
-    data: object, schema: Schema, column: str, key: bytes
+    data: object, schema: Schema, column: str
 ) -> tuple[Floats, Words | None, NDArray[np.bool_]]:
     """Return all rows with NaN for missing values, their persons, and which rows name nobody.
 
-    A `column` identifies persons, if it is not empty; `key` is that of the hashes of identifiers.
+    A `column` identifies persons, if it is not empty; they are given as hashes.
     """
     values, persons, nobody = [np.zeros((0, len(schema)))], [np.zeros(0, np.uint64)], [_none(0)]
     for table in _batches(data, schema, column):
@@ -102,7 +109,7 @@ def read_rows(
             continue
         values.append(Frame(table, schema=schema, missing=KeepMissing()).rows_with_holes())
         if column:
-            words, missing = person_words(table, column, key)
+            words, missing = person_words(table, column)
             persons.append(words)
             nobody.append(missing)
         else:
@@ -144,7 +151,7 @@ def local_source(data: object, schema: Schema, *, holes: bool = False) -> Source
 def rows_with_holes(source: Source) -> Floats:
     """Return the rows of a site, with NaN for missing values. Tables of an engine are fetched."""
     if isinstance(source, Lazy):
-        return read_rows(source, source.schema(), "", b"")[0]
+        return read_rows(source, source.schema(), "")[0]
     return source.rows_with_holes() if isinstance(source, Frame) else source.rows()
 
 
@@ -157,89 +164,43 @@ def freeze_rows(
     rows: tuple[Floats, Words | None, NDArray[np.bool_]],
     schema: Schema,
     bounds: Bounds,
-    resolutions: Resolutions,
     *,
     holes: bool = False,
-    known: Words | None = None,
 ) -> FrozenRows:
-    """Drop, clip, blur and order rows.
+    """Drop rows that lack a value, and clip values.
 
     Parameters
     ----------
     rows
         What `read_rows` returned.
-    resolutions
-        Within how wide an interval each continuous variable is blurred; empty for not at all.
-    known
-        Persons who are in other cohorts, and are left out.
+    schema, bounds
+        Those of the study.
+    holes
+        Whether values of continuous variables may be missing.
     """
-    values, persons, nobody = rows
+    values, words, nobody = rows
     continuous = [schema.index(name) for name in schema.of_kind(Kind.CONTINUOUS)]
     absent = np.isnan(values)
     if holes:
         absent[:, continuous] = False
     keep = ~absent.any(axis=1) & ~nobody
-    dropped, left_out = int((~keep).sum()), 0
-    if known is not None and persons is not None:
-        again = keep & np.isin(persons, known)
-        left_out = len(np.unique(persons[again]))
-        keep &= ~again
+    # Rows without any value say nothing, and are not counted.
+    keep &= ~np.isnan(values).all(axis=1)
     values = np.array(values[keep], dtype=np.float64)
-    persons = None if persons is None else persons[keep]
-    outside, beyond = _none(len(values)), {}
+    outside, clipped = _none(len(values)), {}
     for i in continuous:
-        name, column = schema.names[i], values[:, i]
-        low, high = bounds[name]
-        beyond[name] = (column < low) | (column > high)
-        outside |= beyond[name]
-        values[:, i] = (
-            blurred(column, low, high, resolutions[name])
-            if name in resolutions
-            else np.clip(column, low, high)
-        )
-    order = canonical_order(values)
-    values = values[order]
+        low, high = bounds[schema.names[i]]
+        beyond = (values[:, i] < low) | (values[:, i] > high)
+        outside |= beyond
+        clipped[schema.names[i]] = int(beyond.sum())
+        values[:, i] = np.clip(values[:, i], low, high)
     values.flags.writeable = False
-    owners = None if persons is None else persons[order]
     lacking = dict(zip(schema.names, absent.sum(axis=0).tolist(), strict=True))
-    clipped = {name: int(rows.sum()) for name, rows in beyond.items()}
     return FrozenRows(
         values,
-        owners,
-        dropped,
+        None if words is None else np.unique(words[keep], return_inverse=True)[1].reshape(-1),
+        int((~keep).sum()),
         int(outside.sum()),
-        left_out,
         {name: rows for name, rows in lacking.items() if rows},
         {name: rows for name, rows in clipped.items() if rows},
     )
-
-
-def blurred(values: Floats, low: float, high: float, resolution: float) -> Floats:
-    """Return values at random places of an interval of one resolution around each of them.
-
-    Every result is a multiple of ``resolution / STEPS``, and its remainder modulo ``resolution`` is
-    uniformly distributed and independent of the value. What sums of such numbers are modulo the
-    resolution has therefore a distribution that does not depend on the data. The resolution is a
-    power of two, so that no rounding of floating-point numbers is involved.
-
-    Parameters
-    ----------
-    values
-        The values, which are clipped first, so that the results are within the bounds.
-    """
-    unit = resolution / STEPS
-    if max(abs(low), abs(high)) / unit >= LARGEST_EXACT:
-        raise DataError(
-            f"A resolution of {resolution} is too fine for values between {low} and {high}. "
-            "Subtract a constant from the variable, or state a coarser resolution."
-        )
-    first = np.ceil((low + resolution / 2) / unit)
-    last = np.floor((high - resolution / 2) / unit)
-    whole = np.clip(np.rint(np.clip(values, low, high) / unit), first, last)
-    found: Floats = (whole + (draw(len(values)) - STEPS // 2)) * unit
-    return found
-
-
-def draw(size: int) -> Floats:
-    """Return random whole numbers below `STEPS`, from the system's random numbers."""
-    return np.frombuffer(os.urandom(2 * size), dtype="<u2").astype(np.float64)

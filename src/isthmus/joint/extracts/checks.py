@@ -1,4 +1,4 @@
-"""The rules on data: one function each, which returns why the data may not be released."""
+"""The rules on data, against accidents: one function each, which says why data may not leave."""
 
 from __future__ import annotations
 
@@ -10,90 +10,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.agreement.policy import Policy
-from isthmus.joint.cohorts.candidates import ReleaseCandidates, RowsOfColumns
-from isthmus.joint.cohorts.row_hashes import chunks
+from isthmus.joint.extracts.candidates import ReleaseCandidates, RowsOfColumns
+from isthmus.joint.extracts.stored_rows import chunks
 from isthmus.types import Floats, Integers
 
 
 def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:
     """Return the smallest number of persons that something released singles out.
 
-    Five kinds of groups are counted, whatever the declared kinds of the variables are:
+    Whatever the declared kinds of the variables are, these are
 
     - the persons in a cell of a table;
+    - the persons who have a value of a variable at all;
     - the persons with a value, where the released sums determine how many have it: ``f`` functions
       of a variable and their products determine the numbers of up to ``2 f + 1`` different values;
     - the persons with a pair of such values of two variables, because products are released;
     - the persons who differ from the most common value of a variable, because the sums about that
       value are theirs alone;
-    - the same within a level of another variable, or among those who differ from the most common
-      value of another variable, because products are released.
-
-    Values that were blurred count as one value if they can be the same.
+    - the same within a level of another variable: the only patient of a ward with a dose.
     """
     fewest = [_smallest(candidates.tables)]
     few: list[tuple[Integers, int]] = []
     groups: list[NDArray[np.bool_]] = []
-    codings: list[tuple[Integers, NDArray[np.bool_]]] = []
+    numbers: list[tuple[NDArray[np.bool_], Integers]] = []
     for name, values in candidates.values.items():
-        codes, levels, narrow = _distinct(values, candidates.resolutions.get(name, 0.0))
-        if levels < 2:
+        known = ~np.isnan(values)
+        distinct, codes = np.unique(values[known], return_inverse=True)
+        if len(distinct) < 2:
             continue
-        is_few = name in candidates.by_level or (
-            levels <= 2 * candidates.functions + 1 and bool(narrow.all())
-        )
-        persons = candidates.tally(codes.astype(np.int64), levels)
-        if is_few:
+        fewest.append(candidates.count(known))
+        # A missing value has the code of no value.
+        everyone = np.full(len(values), len(distinct))
+        everyone[known] = codes
+        persons = candidates.tally(everyone, len(distinct) + 1)[:-1]
+        if name in candidates.by_level or len(distinct) <= 2 * candidates.functions + 1:
             fewest.append(_smallest([persons]))
-            few.append((codes, levels))
-            groups += [codes == k for k in range(levels)]
+            if known.all():  # in as few bytes as possible: there may be many rows
+                few.append((everyone.astype(np.min_scalar_type(len(distinct))), len(distinct)))
         if name in candidates.by_level:
-            continue
-        codings.append((codes, narrow))
-        common = int(persons.argmax())
-        if narrow[common]:
-            fewest.append(candidates.count(codes != common))
-            groups += [codes != common] if 2 * persons[common] > candidates.count() else []
-    for name, (low, high) in candidates.windows.items():
-        inside = (candidates.values[name] > low) & (candidates.values[name] < high)
-        codings.append((inside.astype(np.int64), np.ones(2, dtype=np.bool_)))
-        groups += [inside, ~inside]
+            groups += [everyone == k for k in range(len(distinct))]
+        else:
+            fewest.append(candidates.count(known & (everyone != int(persons.argmax()))))
+            numbers.append((known, everyone))
     if candidates.columns.shape[1]:
         fewest.append(_smallest_pair(candidates, few))
-    fewest += [_fewest_beside(candidates, own, *coding) for own in groups for coding in codings]
+    fewest += [_fewest_beside(candidates, g & known, c) for g in groups for known, c in numbers]
     return min((n for n in fewest if n), default=None)
 
 
-def _fewest_beside(
-    candidates: ReleaseCandidates,
-    group: NDArray[np.bool_],
-    codes: Integers,
-    narrow: NDArray[np.bool_],
-) -> int:
+def _fewest_beside(candidates: ReleaseCandidates, group: NDArray[np.bool_], codes: Integers) -> int:
     """Return how many persons of a group lack the value that most of its rows have, if any does."""
-    rows = np.bincount(codes[group], minlength=len(narrow))
-    common = int(rows.argmax())
-    if not narrow[common] or 2 * rows[common] <= rows.sum():
+    rows = np.bincount(codes[group])
+    if not len(rows) or 2 * rows.max() <= rows.sum():
         return 0
-    return candidates.count(group & (codes != common))
-
-
-def _distinct(values: Floats, resolution: float) -> tuple[Integers, int, NDArray[np.bool_]]:
-    """Return the group of values to which each belongs, and how many groups there are.
-
-    The values of a group follow one another in steps smaller than the resolution. The last array
-    says which groups are so narrow that all their values can be one value that was blurred.
-    """
-    distinct, codes = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
-    groups = np.arange(len(distinct))
-    if resolution:
-        groups = np.cumsum(np.diff(distinct, prepend=distinct[:1]) >= resolution)
-    levels = int(groups.max(initial=-1)) + 1
-    starts = np.searchsorted(groups, np.arange(levels))
-    ends = np.append(starts, len(distinct))[1:] - 1
-    narrow = distinct[ends] - distinct[starts] <= resolution
-    # In as few bytes as possible: there may be many rows.
-    return groups[codes.reshape(-1)].astype(np.min_scalar_type(levels)), levels, narrow
+    return candidates.count(group & (codes != int(rows.argmax())))
 
 
 def _smallest(tables: Iterable[Integers]) -> int | None:
@@ -200,7 +170,7 @@ class _Orthonormal:
 Rule = Callable[[ReleaseCandidates, Policy], Iterator[str]]
 
 
-def cohort(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
+def persons(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require a minimum number of persons."""
     if candidates.count() < policy.minimum_cohort:
         yield f"fewer than {policy.minimum_cohort} persons"
@@ -218,13 +188,13 @@ def columns(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
 
 def cells(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that nothing released singles out few persons."""
-    if policy.minimum_cell == 1:
+    if policy.minimum_cell == 1:  # of rows that do not describe persons
         return
     if candidates.number_of_tables > MOST_TABLES:
         yield (
             f"{candidates.number_of_tables:,} tables may be asked for, which are too many to look "
             f"for cells of fewer than {policy.minimum_cell} persons; at most {MOST_TABLES:,} are "
-            "checked, unless the policy allows all cells"
+            "checked. Draft the study with tables of fewer variables, or with noise"
         )
         return
     fewest = fewest_in_a_cell(candidates)
@@ -239,23 +209,6 @@ def dominance(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     # A share that equals the limit is allowed; it is computed with rounding errors.
     if largest_share(candidates) > policy.largest_share * (1 + 1e-9):
         yield f"one person has more than {policy.largest_share:.0%} of a sum of squares"
-
-
-def windows(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
-    """Require a minimum number of persons in the window of every basis, and on either side.
-
-    The first function of a basis differs from the variable itself for those outside only.
-    """
-    least, cell = policy.minimum_cohort, policy.minimum_cell
-    inside, beside = [], []
-    for name, (low, high) in candidates.windows.items():
-        values = candidates.values[name]
-        inside.append(candidates.count((values > low) & (values < high)))
-        beside += [candidates.count(values <= low), candidates.count(values >= high)]
-    if any(number < least for number in inside):
-        yield f"fewer than {least} persons are in the window of a basis"
-    if any(0 < number < cell for number in beside):
-        yield f"fewer than {cell} persons are on one side of the window of a basis"
 
 
 NEARLY = 0.05
@@ -281,7 +234,7 @@ def constants(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
         )
 
 
-RULES: tuple[Rule, ...] = (cohort, columns, cells, dominance, windows, constants)
+RULES: tuple[Rule, ...] = (persons, columns, cells, dominance, constants)
 
 
 def broken_rules(candidates: ReleaseCandidates, policy: Policy) -> list[str]:

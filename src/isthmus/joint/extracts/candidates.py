@@ -1,8 +1,7 @@
-"""Everything that studies could let leave a cohort, for the check that is made once."""
+"""Everything that a study could let leave an extract, for the check that is made once."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final
@@ -11,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.agreement.variables import Resolutions, Variables
 from isthmus.joint.federation.requests.counts import AskCounts
-from isthmus.joint.federation.requests.expectation import allows_holes
 from isthmus.joint.federation.requests.statistics import AskFeatures
 from isthmus.sources.base import countable
 from isthmus.statistics import CountPlan, Features, Kind, Schema, Variable
@@ -37,14 +34,13 @@ class RowsOfColumns(Protocol):
 class ReleaseCandidates:
     """The data behind everything that a study could let leave a site.
 
-    The rules are applied to this once, when a cohort is frozen or opened for a study, and not to
-    single requests.
+    The rules are applied to this once, when a table is frozen, and not to single requests.
 
     Attributes
     ----------
     values
         The values of each variable, row by row; codes for variables that are released level by
-        level.
+        level; NaN where a value is missing.
     columns
         The numbers whose sums and products may be released, one row per row of the data. It has no
         columns if only tables are released.
@@ -58,16 +54,12 @@ class ReleaseCandidates:
         once.
     number_of_tables
         How many of them there are.
-    windows
-        Lowest and highest value between which the basis functions of a variable vary.
     more_columns
         Number of released columns that are not in `columns`: those of another party, whose products
         with these are released, and cells of tables over columns of both.
     persons
         The person that each row describes, as codes from zero; ``None`` if every row is a person
         of its own.
-    resolutions
-        Within how wide an interval the values of a variable were blurred, if they were.
     others
         For each variable of a sum over sites, the share of the rows that do not have its most
         common value.
@@ -81,10 +73,8 @@ class ReleaseCandidates:
     functions: int = 1
     tables: Iterable[Integers] = ()
     number_of_tables: int = 0
-    windows: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     more_columns: int = 0
     persons: Integers | None = None
-    resolutions: Resolutions = field(default_factory=dict)
     others: Mapping[str, float] = field(default_factory=dict)
     pooled: bool = False
 
@@ -107,68 +97,49 @@ class ReleaseCandidates:
         return np.bincount(pairs % cells, minlength=cells)
 
 
-def candidates_of(
-    studies: Iterable[Study], variables: Variables, values: Floats, persons: Integers | None
-) -> ReleaseCandidates:
-    """Return the most that the requests of studies could release together, whatever is asked."""
-    schema, used, tabulated, pooled = variables.schema, set[str](), set[str](), False
-    features: dict[str, Features] = {}
-    plans: list[tuple[Schema, CountPlan]] = []
-    for study in studies:
-        if study.requests - {AskCounts.name}:  # all others release sums and products of columns
-            used |= set(study.schema.names)
-            pooled |= not study.within_sites
-        if study.features is not None and AskFeatures.name in study.requests:
-            features |= dict(study.features.features)
-        if study.plan is not None and AskCounts.name in study.requests:
-            counted = countable(study.schema, study.plan)
-            plans.append((counted, study.plan))
-            tabulated |= _tabulated(counted, study.plan)
+def candidates_of(study: Study, values: Floats, persons: Integers | None) -> ReleaseCandidates:
+    """Return the most that the requests of a study could release, whatever is asked."""
+    schema, number, tabulated = study.schema, 0, set[str]()
+    tables: Iterable[Integers] = ()
+    features: Mapping[str, Features] = {}
+    if study.features is not None and AskFeatures.name in study.requests:
+        features = study.features.features
+    if study.plan is not None and AskCounts.name in study.requests:
+        counted = countable(schema, study.plan)
+        tables = planned_tables(counted, study.plan, schema, values, persons)
+        number = study.plan.size(counted.names)
+        groups = study.plan.groups
+        tabulated = set(counted.names) if groups is None else set().union(*groups)
+    # All other requests release sums and products of columns.
+    used = set(schema.names) if study.requests - {AskCounts.name} else set[str]()
     released = [v for v in schema.variables if v.name in used]
     # Many tables determine rows as products of columns do, so that their levels are columns, too.
-    shown_columns = [v for v in schema.variables if v.name in used | tabulated]
-    columns = ReleasedColumns(schema, shown_columns, values, features)
-    size = max((own.basis.size for own in features.values()), default=0)
-    windows = {n: own.window for n, own in features.items() if all(map(math.isfinite, own.window))}
+    shown = [v for v in schema.variables if v.name in used | tabulated]
     return ReleaseCandidates(
         {v.name: values[:, schema.index(v.name)] for v in released},
-        columns,
+        ReleasedColumns(schema, shown, values, features),
         frozenset(v.name for v in released if v.kind is Kind.DISCRETE),
-        1 + size,
-        planned_tables(plans, schema, values, persons),
-        sum(plan.size(counted.names) for counted, plan in plans),
-        windows,
+        1 + max((own.basis.size for own in features.values()), default=0),
+        tables,
+        number,
         persons=persons,
-        resolutions=variables.resolutions,
-        others={
-            v.name: _share_of_others(
-                values[:, schema.index(v.name)], variables.resolutions.get(v.name, 0.0)
-            )
-            for v in shown_columns
-        },
-        pooled=pooled,
+        others={v.name: _share_of_others(values[:, schema.index(v.name)]) for v in shown},
+        pooled=bool(used) and not study.within_sites,
     )
 
 
-def _share_of_others(values: Floats, resolution: float) -> float:
-    """Return the share of rows without the most common value; blurred values can be one value."""
-    known = np.sort(values[~np.isnan(values)])
-    if not len(known):
-        return 0.0
-    alike = np.searchsorted(known, known + resolution, side="right") - np.arange(len(known))
-    return 1.0 - float(alike.max()) / len(known)
-
-
-def has_patterns(studies: Iterable[Study], values: Floats) -> bool:
-    """Return whether the patterns of missing values are released one by one."""
-    return any(map(allows_holes, studies)) and bool(np.isnan(values).any())
+def _share_of_others(values: Floats) -> float:
+    """Return the share of rows without the most common value, among those that have a value."""
+    known = values[~np.isnan(values)]
+    return 1.0 - int(np.unique(known, return_counts=True)[1].max(initial=0)) / max(len(known), 1)
 
 
 @final
 class ReleasedColumns:
     """The columns whose sums and products may be released, computed for some rows at a time.
 
-    These are values, a column of zeros and ones for each level, and basis functions.
+    These are values, a column of zeros and ones for each level, and basis functions. A missing
+    value counts as the mean of its column.
     """
 
     def __init__(
@@ -182,10 +153,13 @@ class ReleasedColumns:
         self._released = released
         self._values = values
         self._features = features
+        known = (column[~np.isnan(column)] for column in values.T)
+        self._means = np.array([column.mean() if len(column) else 0.0 for column in known])
         self.shape: tuple[int, ...] = len(values), self[slice(0, 0)].shape[1]
 
     def __getitem__(self, rows: slice | Integers) -> Floats:
         values = np.asarray(self._values[rows])
+        values = np.where(np.isnan(values), self._means, values)
         parts = [np.zeros((len(values), 0))]
         for variable in self._released:
             column = values[:, self._schema.index(variable.name)]
@@ -200,35 +174,23 @@ class ReleasedColumns:
         return np.concatenate(parts, axis=1)
 
 
-def _tabulated(counted: Schema, plan: CountPlan) -> set[str]:
-    """Return the variables that are in a planned table."""
-    return set(counted.names) if plan.groups is None else set().union(*plan.groups)
-
-
 def planned_tables(
-    plans: Sequence[tuple[Schema, CountPlan]],
-    schema: Schema,
-    values: Floats,
-    persons: Integers | None,
+    counted: Schema, plan: CountPlan, schema: Schema, values: Floats, persons: Integers | None
 ) -> Iterator[Integers]:
-    """Yield the planned tables of each study as numbers of persons, one after the other.
+    """Yield the planned tables as numbers of persons, one after the other.
 
     Parameters
     ----------
-    plans
-        The discrete variables and the plan of each study.
+    counted, plan
+        The discrete variables, and the plan.
     schema, values, persons
-        The variables, rows and persons of a cohort.
+        The variables, rows and persons of an extract.
     """
-    shown, seen = ReleaseCandidates({}, values[:, :0], persons=persons), set[tuple[int, ...]]()
-    for counted, plan in plans:
-        for positions in planned_sets(counted, plan):
-            places = [schema.index(counted.names[i]) for i in positions]
-            if tuple(sorted(places)) in seen:
-                continue
-            seen.add(tuple(sorted(places)))
-            cell = np.zeros(len(values), dtype=np.int64)
-            for i, place in zip(positions, places, strict=True):
-                cell = cell * int(counted.cardinalities[i]) + values[:, place].astype(np.int64)
-            codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
-            yield shown.tally(codes, int(codes.max(initial=-1)) + 1)
+    rows = ReleaseCandidates({}, values[:, :0], persons=persons)
+    for positions in planned_sets(counted, plan):
+        cell = np.zeros(len(values), dtype=np.int64)
+        for i in positions:
+            column = values[:, schema.index(counted.names[i])]
+            cell = cell * int(counted.cardinalities[i]) + column.astype(np.int64)
+        codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
+        yield rows.tally(codes, int(codes.max(initial=-1)) + 1)

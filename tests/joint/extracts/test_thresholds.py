@@ -11,10 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.attacks.malicious import drafted_policy
+from tests.joint.extracts.test_freezing import study_of
 
-from isthmus.joint import Policy
-from isthmus.joint.cohorts.candidates import ReleaseCandidates
-from isthmus.joint.cohorts.checks import broken_rules, fewest_in_a_cell, largest_share
+from isthmus.joint import DifferentialPrivacy, Persons, Policy
+from isthmus.joint.extracts.candidates import ReleaseCandidates
+from isthmus.joint.extracts.checks import broken_rules, fewest_in_a_cell, largest_share
 
 LENIENT = Policy(
     minimum_cohort=1,
@@ -125,18 +127,26 @@ def test_largest_share(step: int) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_minimum_cohort_in_a_window(step: int) -> None:
-    column = np.concatenate([np.linspace(1, 2, 50 + step), np.linspace(5, 9, 200)])
-    found = material(column[:, None], windows={"x0": (0.0, 3.0)})
-    assert is_allowed(found, minimum_cohort=50) == (step >= 0)
+def test_minimum_cell_where_most_values_are_missing(step: int) -> None:
+    columns = noise(200)
+    columns[5 + step :, 0] = np.nan
+    whole = np.where(np.isnan(columns), 0.0, columns)
+    found = ReleaseCandidates({f"x{i}": c for i, c in enumerate(columns.T)}, whole)
+    # One of the five has the most common value; the four others differ from it.
+    assert fewest_in_a_cell(found) == 4 + step
+    assert is_allowed(found, minimum_cell=4) == (step >= 0)
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("side", [-1.0, 1.0])
-def test_minimum_cell_beside_a_window(step: int, side: float) -> None:
-    column = side * np.concatenate([np.linspace(0, 2, 200), np.linspace(4, 5, 5 + step)])
-    found = material(column[:, None], windows={"x0": (-3.0, 3.0)})
-    assert is_allowed(found, minimum_cell=5) == (step >= 0)
+@pytest.mark.parametrize("persons", ["rows", "none"])
+@pytest.mark.parametrize("cell", [2, 3])
+def test_exact_sums_of_persons_have_no_cells_below_three(persons: str, cell: int) -> None:
+    """No policy and no advice lets them out; machines and regions are not persons."""
+    study = study_of()
+    policy = drafted_policy(study, minimum_cell=cell, persons=Persons(persons))
+    broken = policy.violations(study)
+    assert any("need at least 3" in b for b in broken) == (persons == "rows" and cell == 2)
+    noisy = study_of(privacy=DifferentialPrivacy(1.0))
+    assert not drafted_policy(noisy, minimum_cell=1, maximum_epsilon=1.0).violations(noisy)
 
 
 # --- laws --------------------------------------------------------------------------------------

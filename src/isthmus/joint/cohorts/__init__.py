@@ -1,1 +1,0 @@
-"""Cohorts: the frozen rows that a site answers from, and the check that is made once."""

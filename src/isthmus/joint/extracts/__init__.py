@@ -1,0 +1,1 @@
+"""Extracts: the rows that a site froze for one study, and the check that is made once."""

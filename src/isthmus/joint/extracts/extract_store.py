@@ -1,0 +1,210 @@
+"""The extracts in the private folder of a site: one folder for each study."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import FormatError, RefusedError
+from isthmus.joint.agreement.policy import DataRules, Policy
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.toml import Least, Reader, document, plain
+from isthmus.joint.extracts.extract import Extract
+from isthmus.joint.records.journal import FolderLock
+from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.records.ledger_index import LedgerIndex
+from isthmus.joint.records.private_files import replace_private, sync_folder
+from isthmus.plurals import counted
+
+FORMAT = "isthmus-extract/1"
+
+
+@final
+@dataclass(frozen=True)
+class ExtractRecord:
+    """What ``extract.toml`` says.
+
+    Attributes
+    ----------
+    identity
+        The number that the ledger names.
+    study
+        SHA-256 of the study.
+    checksum
+        SHA-256 of the file with the rows.
+    checked
+        The rules that the rows were checked against; ``None`` with noise.
+    """
+
+    identity: str
+    study: str
+    frozen: datetime
+    rows: Annotated[int, Least(0)]
+    persons: Annotated[int, Least(0)]
+    checksum: str
+    checked: DataRules | None = None
+
+    @classmethod
+    def read(cls, folder: Path) -> ExtractRecord:
+        """Read the file in the folder of an extract."""
+        top = Reader.parse((folder / "extract.toml").read_bytes(), "extract", FORMAT)
+        section = top.table("checked") if top.has("checked") else None
+        rules = None if section is None else section.record(DataRules)
+        if section is not None:
+            section.reject_other_keys()
+        make = top.record(cls, without=("checked",))
+        top.finish()
+        return replace(make(), checked=None if rules is None else rules())
+
+    def write(self, folder: Path) -> None:
+        """Write the file in one step."""
+        keys = {"format": FORMAT, **plain(self, without=("checked",))}
+        checked = {} if self.checked is None else {"checked": plain(self.checked)}
+        replace_private(folder / "extract.toml", document(keys, {}, checked).encode())
+
+
+@final
+class ExtractStore:
+    """The extracts of a site.
+
+    Each is a folder that only the site's user can read: ``extract.toml``, ``rows.npy``, and
+    ``persons.npy`` if a column identifies persons, with a number for each of them and no
+    identifiers. It is deleted with the study.
+
+    Parameters
+    ----------
+    home
+        The private folder of the site.
+    """
+
+    def __init__(self, home: str | os.PathLike[str]) -> None:
+        self._home = Path(home)
+
+    def folder(self, study: Study) -> Path:
+        """Return the folder of the extract of a study."""
+        return self._home / f"extract-{study.identity.hex()[:16]}"
+
+    def freeze(
+        self, study: Study, data: object, policy: Policy, *, few_more_rows: bool = False
+    ) -> Extract:
+        """Freeze a table for a study, and keep it.
+
+        Parameters
+        ----------
+        study, data, policy
+            As for `Extract.freeze`.
+        few_more_rows
+            The data protection officer accepts that the number of rows differs from that of an
+            earlier study by less than the minimum of the policy.
+
+        Raises
+        ------
+        RefusedError
+            As for `Extract.freeze`; or something was sent in this study before; or the number of
+            rows is nearly that of an earlier study.
+        """
+        with FolderLock(self._home, "isthmus site freeze"):
+            index = self._ledger_index()
+            if study.identity.hex() in index.studies:
+                raise RefusedError(
+                    f"Something was sent in {study.title!r} before, from the table that was frozen "
+                    "then. One study is about one table: draft another study for another table."
+                )
+            extract = Extract.freeze(study, data, policy)
+            if study.privacy is None and not few_more_rows:
+                _require_other_size(extract, policy, index)
+            self._save(study, extract)
+        return extract
+
+    def read(self, study: Study) -> Extract:
+        """Return the extract that was frozen for a study.
+
+        Raises
+        ------
+        RefusedError
+            There is none.
+        """
+        folder = self.folder(study)
+        if not (folder / "extract.toml").exists():
+            raise RefusedError(
+                f"No table was frozen for {study.title!r}. Freeze one: isthmus site freeze HOME "
+                "STUDY --data FILE."
+            )
+        record = ExtractRecord.read(folder)
+        if record.study != study.identity.hex() or _checksum(folder) != record.checksum:
+            raise FormatError(
+                f"The extract in {folder} was changed. Freeze the table again if nothing was sent "
+                "from it, and draft another study otherwise."
+            )
+        values = np.load(folder / "rows.npy", mmap_mode="r", allow_pickle=False)
+        persons = folder / "persons.npy"
+        owners = np.load(persons, allow_pickle=False) if persons.exists() else None
+        return Extract.of(study, values, owners, record.checked, record.identity)
+
+    def _ledger_index(self) -> LedgerIndex:
+        index, path = LedgerIndex(), self._home / "ledger.jsonl"
+        for entry in FileLedger(path).read() if path.exists() else ():
+            index.add(entry)
+        return index
+
+    def _save(self, study: Study, extract: Extract) -> None:
+        """Write the folder in one step."""
+        assert extract.values is not None
+        folder, beside = self.folder(study), self._home / ".extract-new"
+        shutil.rmtree(beside, ignore_errors=True)
+        beside.mkdir(mode=0o700)
+        _save_array(beside / "rows.npy", extract.values)
+        if extract.persons is not None:
+            _save_array(beside / "persons.npy", extract.persons)
+        ExtractRecord(
+            extract.identity,
+            study.identity.hex(),
+            datetime.now(UTC).replace(microsecond=0),
+            len(extract.values),
+            extract.number_of_persons,
+            _checksum(beside),
+            extract.checked,
+        ).write(beside)
+        shutil.rmtree(folder, ignore_errors=True)  # nothing was sent from it
+        beside.rename(folder)
+        sync_folder(self._home)
+
+
+def _require_other_size(extract: Extract, policy: Policy, index: LedgerIndex) -> None:
+    """Raise `RefusedError` if an earlier study was about a few rows more or less.
+
+    This is a question to the officer, against the plainest accident; it proves nothing.
+    """
+    assert extract.values is not None
+    own, least = len(extract.values), policy.minimum_cohort
+    near = [rows for rows in index.exact_rows.values() if 0 < abs(rows - own) < least]
+    if near:
+        few = counted(min(abs(rows - own) for rows in near), "row")
+        raise RefusedError(
+            f"The table has {counted(own, 'row')}, {few} more or less than that of an earlier "
+            "study with exact sums. If it is the same table with a few rows more or less, the "
+            "difference of the two results is about these few. Ask your data protection officer. "
+            "If the officer accepts this, pass --few-more-rows; otherwise freeze the table of the "
+            "earlier study."
+        )
+
+
+def _save_array(path: Path, values: NDArray[np.generic]) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        np.save(file, values, allow_pickle=False)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _checksum(folder: Path) -> str:
+    with (folder / "rows.npy").open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
