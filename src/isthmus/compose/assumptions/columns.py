@@ -90,10 +90,13 @@ def determined_columns(statistics: Summary) -> tuple[str, ...]:
 
 def _numbers_of_levels(moments: Moments) -> Iterator[tuple[str, str]]:
     """Yield discrete columns, and numbers that have one value for each of their levels."""
+    if not moments.schema.of_kind(Kind.DISCRETE):
+        return
+    constants = set(moments.constants())
     numbers = [
         (v.name, start)
         for v, (start, _) in zip(moments.schema.variables, moments.blocks, strict=True)
-        if v.kind is Kind.CONTINUOUS and v.name not in moments.constants()
+        if v.kind is Kind.CONTINUOUS and v.name not in constants
     ]
     columns = [column for _, column in numbers]
     correlation = moments.correlation()
