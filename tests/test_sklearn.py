@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
+from isthmus.errors import ArgumentError, DataWarning, MissingExtraError, SchemaError
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -179,17 +179,22 @@ def test_errors_name_the_parameters_of_the_estimator(clinic: Any) -> None:
         BayesianNetwork().fit(clinic).sample(random_state=-1)
 
 
-def test_levels_that_fit_has_not_seen() -> None:
+def test_levels_that_fit_has_not_seen_are_unknown_cells() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.choice(list("xyz"), 60), "b": rng.choice(list("pq"), 60)})
     y = np.where((X["a"] == "x") ^ (rng.random(60) < 0.05), "up", "down")
     X.loc[0, "a"] = "rare"
     model = BayesianNetwork().fit(X[1:], y[1:])
-    for call in (model.predict, model.predict_proba):
-        with pytest.raises(SchemaError, match=r"'rare'.*Merge rare levels"):
+    for call in (model.predict, model.predict_proba, BayesianNetwork().fit(X[1:]).score):
+        with pytest.warns(DataWarning, match="1 row of 60 has .*'rare' in 'a'") as said:
             call(X)
-    with pytest.raises(SchemaError, match="which fit has not seen"):
-        BayesianNetwork().fit(X[1:]).score(X)
-    with pytest.warns(UserWarning, match="'rare'"):
+        assert len(said) == 1
+        assert said[0].filename == __file__
+    with pytest.warns(DataWarning, match="'rare'"):
         scores = cross_val_score(BayesianNetwork(), X, y, cv=3)
-    assert np.isnan(scores).tolist() == [True, False, False]
+    assert np.isfinite(scores).all()
+    strict = BayesianNetwork(unseen="error").fit(X[1:], y[1:])
+    with pytest.raises(SchemaError, match="'rare', which is not one of its levels"):
+        strict.predict(X)
+    with pytest.raises(ArgumentError, match="unseen is 'ignore'; it can be 'missing' or 'error'"):
+        BayesianNetwork(unseen="ignore").fit(X)  # type: ignore[arg-type]

@@ -5,6 +5,9 @@ Each message says what was given, what is allowed and what to do next.
 
 from __future__ import annotations
 
+import warnings
+from inspect import currentframe
+
 
 class IsthmusError(Exception):
     """Base class of all errors that the library raises."""
@@ -123,3 +126,18 @@ class ModelWarning(IsthmusWarning):
 
 class DataWarning(IsthmusWarning):
     """The data can be used, but have a property that may affect the result."""
+
+
+_CALLERS = ("isthmus", "isthmus_flower", "sklearn", "joblib")
+"""Packages whose lines a warning does not point to."""
+
+
+def warn(message: str, category: type[IsthmusWarning] = DataWarning) -> None:
+    """Issue a warning that points to the line of the user that called the library."""
+    frame, level, place = currentframe(), 0, 1
+    while frame is not None:
+        level += 1
+        name = frame.f_globals.get("__name__", "")
+        place = level + 1 if name.partition(".")[0] in _CALLERS else place
+        frame = frame.f_back
+    warnings.warn(message, category, stacklevel=place)

@@ -15,6 +15,7 @@ from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
 from isthmus.models.column_maps import read_column
+from isthmus.models.columns import Unseen, check_unseen
 from isthmus.results.reading import FEW_VALUES
 from isthmus.sources import Frame, Missing, MissingAsLevel, Transform
 from isthmus.sources.tables.infer_kinds import NUMBERS
@@ -64,10 +65,6 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     value, also if they are written as text; `target_kind` decides otherwise. With ``fit(X)`` alone,
     `score` is the log-likelihood per row, and `predict` is about `target`.
 
-    A network has no probability for a level that `fit` has not seen, so `predict` and `score`
-    refuse it. In ``cross_val_score`` such a fold gets the ``error_score``, NaN with a warning by
-    default. Merge rare levels first, or give folds that have all levels in every training part.
-
     Parameters
     ----------
     score_function
@@ -93,6 +90,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         ``"discrete"`` makes the estimator a classifier, ``"continuous"`` a regressor. By default
         `fit` decides by the values of the column to predict, so that tools which ask before
         `fit`, such as stratified folds of ``cross_val_score``, need this option.
+    unseen
+        A level that `fit` has not seen counts as an unknown cell in `predict` and `score`, with a
+        warning, as ``handle_unknown="ignore"`` of other estimators; ``"error"`` refuses it.
     pseudo_count
         Weight of the prior of the parameters, in rows.
     random_state
@@ -136,6 +136,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         missing: Missing | None = None,
         target: str | None = None,
         target_kind: Kind | str | None = None,
+        unseen: Unseen = "missing",
         pseudo_count: float = 1.0,
         random_state: int = 0,
         time_limit: float | None = None,
@@ -150,6 +151,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         self.missing = missing
         self.target = target
         self.target_kind = target_kind
+        self.unseen = unseen
         self.pseudo_count = pseudo_count
         self.random_state = random_state
         self.time_limit = time_limit
@@ -167,6 +169,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if self.score_function is not None:
             check_score(self.score_function, "score_function")
         check_seed(self.random_state, "random_state")
+        check_unseen(self.unseen)
         table = self._table(X, reset=True)
         kinds = dict(self.kinds or {})
         self.target_ = self.target
@@ -244,7 +247,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable level, or the expected value, of the target for each row."""
         table, target, rows = self._question(X)
-        found: NDArray[Any] = self.network_.predict(table, target)
+        found: NDArray[Any] = self.network_.predict(table, target, **self._about_levels())
         return found if table else np.repeat(found, rows, axis=0)
 
     # As in scikit-learn, a regressor has no such method.
@@ -253,7 +256,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         """Return the probabilities of the levels of a discrete target, ordered as `classes_`."""
         table, target, rows = self._question(X)
         assert not isinstance(self.network_, GaussianNetwork)
-        found = self.network_.predict_probabilities(table, target)
+        found = self.network_.predict_probabilities(table, target, unseen=self.unseen)
         return found if table else np.repeat(found, rows, axis=0)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -276,10 +279,10 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if self.target_ is not None and self.target_ not in table:
             raise ArgumentError(f"The network has the variable {self.target_!r}: give y, too.")
         table = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
-        self._refuse_unseen(table)
         if any(is_absent(cell) for column in table.values() for cell in column.tolist()):
             raise ValueError(f"Input X contains missing values. {_IN_SCORE}")
-        return log_likelihood(self.network_, table) / len(next(iter(table.values())))
+        found = log_likelihood(self.network_, table, unseen=self.unseen)
+        return found / len(next(iter(table.values())))
 
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> dict[str, NDArray[Any]]:
         """Draw rows from the network, as columns by name.
@@ -313,22 +316,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         table = self._table(X, reset=False)
         rows = len(next(iter(table.values())))
         told = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
-        self._refuse_unseen({v: c for v, c in told.items() if v != self.target_})
         return told, self.target_, rows
-
-    def _refuse_unseen(self, table: Mapping[str, Any]) -> None:
-        """Raise an error for levels that `fit` has not seen."""
-        for name, levels in self._levels().items():
-            known = set(levels)
-            cells = np.asarray(read_column(self.network_.maps, name, table.get(name, ()))).tolist()
-            strange = [v for v in cells if not is_absent(v) and v not in known]
-            if strange:
-                raise SchemaError(
-                    f"Column {name!r} contains {strange[0]!r}, which fit has not seen: its levels "
-                    f"are {list(levels[:10])}. Merge rare levels before fit, drop these rows, or "
-                    "in cross-validation give folds whose training parts have all levels; a fold "
-                    "without a score is NaN there."
-                )
 
     def _as_read(self, name: str, column: Any) -> NDArray[Any]:
         """Return a column as `fit` has read it: text and ordered categories may be numbers."""
@@ -352,6 +340,10 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
                 )
             return numbers
         return Frame({name: column}, kinds={name: Kind.CONTINUOUS}).rows()[:, 0]
+
+    def _about_levels(self) -> dict[str, Any]:
+        """Return what a network with levels is told about new ones."""
+        return {"unseen": self.unseen} if self._levels() else {}
 
     def _levels(self) -> Mapping[str, Any]:
         return {} if isinstance(self.network_, GaussianNetwork) else self.network_.levels

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,28 @@ from isthmus.compose.arguments import (
 from isthmus.compose.learn import learn
 from isthmus.errors import (
     ArgumentError,
+    DataError,
     DataWarning,
     MismatchError,
     MissingValuesError,
     ModelWarning,
 )
 from isthmus.graphs import Knowledge
-from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
+from isthmus.models import (
+    DiscreteNetwork,
+    GaussianNetwork,
+    MixedNetwork,
+    Network,
+    ProbabilityTable,
+)
 from isthmus.models.column_maps import ColumnMap, read_column
-from isthmus.models.columns import label_array, refuse_dates
+from isthmus.models.columns import (
+    Unseen,
+    encode_columns,
+    is_absent,
+    label_array,
+    refuse_dates,
+)
 from isthmus.options import check_pseudo_count
 from isthmus.plurals import a_type
 from isthmus.results import CrossValidation
@@ -39,8 +53,11 @@ from isthmus.sources.tables.like import columns_of
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.types import Floats
 
+_MOST_COMBINATIONS = 1_000_000
+"""Maximum number of combinations of levels that the unknown cells of a row may have."""
 
-def log_likelihood(network: Network, data: object) -> float:
+
+def log_likelihood(network: Network, data: object, *, unseen: Unseen = "missing") -> float:
     """Return the log-likelihood of the rows of a table under a fitted network.
 
     Parameters
@@ -51,6 +68,9 @@ def log_likelihood(network: Network, data: object) -> float:
         A table with a column for each node; further columns are ignored. Levels are matched by
         their values. Of columns that were learned as normal scores, the density of the scores
         counts.
+    unseen
+        A level that the network does not have counts as an unknown cell of its row, with a
+        warning; ``"error"`` refuses it.
 
     Examples
     --------
@@ -71,12 +91,64 @@ def log_likelihood(network: Network, data: object) -> float:
             for v in network.dag.nodes
         )
     )
-    rows = _rows(_as_learned(network, data), schema)
+    learned, total = _without_unseen(network, _as_learned(network, data), unseen)
+    if learned is None:
+        return total
+    rows = _rows(learned, schema)
     network = replace(network, maps={})
     if isinstance(network, DiscreteNetwork):
         codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
-        return network.log_likelihood(codes)
-    return network.log_likelihood(_columns(schema, rows))
+        return total + network.log_likelihood(codes)
+    return total + network.log_likelihood(_columns(schema, rows))
+
+
+def _without_unseen(network: Network, data: object, unseen: Unseen) -> tuple[object | None, float]:
+    """Return the rows whose levels the network has, if any, and the log-likelihood of the others.
+
+    The probability of a row with a new level is that of its other cells: the sum over all levels
+    of the unknown ones.
+    """
+    columns, _ = columns_of(data)
+    if isinstance(network, GaussianNetwork) or not isinstance(columns, Mapping):
+        return data, 0.0
+    cells = {v: np.asarray(columns[v]) for v in network.dag.nodes if v in columns}
+    levels = {v: own for v, own in network.levels.items() if v in cells}
+    codes = encode_columns(levels, cells, unseen)
+    new = {
+        v: np.array([k == len(levels[v]) and not is_absent(x) for k, x in pairs], np.bool_)
+        for v, own in codes.items()
+        if (pairs := list(zip(own, cells[v].tolist(), strict=True)))
+    }
+    rows = np.flatnonzero(np.any([*new.values()], axis=0)) if new else np.array([], np.intp)
+    if not len(rows):
+        return data, 0.0
+    single, total = _with_densities(network), 0.0
+    for row in rows.tolist():
+        hidden = [v for v, own in new.items() if own[row]]
+        sizes = [len(levels[v]) for v in hidden]
+        if prod(sizes) > _MOST_COMBINATIONS:
+            raise DataError(
+                f"Row {row} has {len(hidden)} levels that the network has not seen, and a sum over "
+                f"{prod(sizes):,} combinations takes too long. Leave the row out."
+            )
+        filled = {v: np.repeat(own[row : row + 1], prod(sizes)) for v, own in cells.items()}
+        grid = np.indices(sizes).reshape(len(sizes), -1)
+        for v, own in zip(hidden, grid, strict=True):
+            filled[v] = label_array(levels[v])[own]
+        total += float(np.logaddexp.reduce(single.log_densities(filled)))
+    kept = np.setdiff1d(np.arange(len(next(iter(cells.values())))), rows)
+    return {v: own[kept] for v, own in cells.items()} if len(kept) else None, total
+
+
+def _with_densities(network: DiscreteNetwork | MixedNetwork) -> MixedNetwork:
+    """Return the same network as one that has a density for each row."""
+    if isinstance(network, MixedNetwork):
+        return replace(network, maps={})
+    tables = {
+        v: ProbabilityTable(network.levels[v], network.dag.parents(v), network.tables[v])
+        for v in network.dag.nodes
+    }
+    return MixedNetwork(network.dag, tables)
 
 
 def cross_validate(

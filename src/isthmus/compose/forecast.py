@@ -13,7 +13,7 @@ from isthmus.errors import MismatchError, SchemaError
 from isthmus.graphs.lags import Lag
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork
 from isthmus.models.column_maps import read_column, table_values
-from isthmus.models.columns import encode_column, label_array, number_column
+from isthmus.models.columns import encode_columns, label_array, number_column
 from isthmus.models.conditionals import Conditional, ConditionalGaussian, ProbabilityTable
 from isthmus.plurals import a_type
 from isthmus.sources import Series
@@ -123,7 +123,9 @@ def _levels(network: Dynamic, name: str) -> tuple[Any, ...]:
 def _as_network(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Convert values of a table to codes, or to numbers of the network."""
     column, levels = read_column(network.maps, name, values), _levels(network, name)
-    return encode_column(name, levels, column) if levels else number_column(name, column)
+    if not levels:
+        return number_column(name, column)
+    return encode_columns({name: levels}, {name: column}, complete=True)[name]
 
 
 def _as_table(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]:

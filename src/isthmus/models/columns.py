@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from operator import index
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import ArgumentError, DataError, SchemaError
+from isthmus.errors import ArgumentError, DataError, SchemaError, warn
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
+from isthmus.plurals import counted
 
 Level: TypeAlias = str | int | float | bool
 """A value of a discrete variable."""
+
+Unseen: TypeAlias = Literal["missing", "error"]
+"""What to do about a level in new rows that a network does not have."""
 
 Codes: TypeAlias = "NDArray[np.unsignedinteger[Any]]"
 
@@ -61,25 +65,58 @@ def is_absent(value: object) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def encode_known(name: str, levels: Sequence[Level], values: ArrayLike) -> NDArray[np.intp]:
-    """Convert levels to codes, and cells without a value to the number of levels."""
-    cells = np.asarray(values).tolist()
-    known = np.array([not is_absent(cell) for cell in cells], np.bool_)
-    codes = np.full(len(cells), len(levels), np.intp)
-    codes[known] = encode_column(name, levels, [c for c in cells if not is_absent(c)])
-    return codes
+def encode_columns(
+    levels: Mapping[str, Sequence[Level]],
+    data: Mapping[str, Any],
+    unseen: Unseen = "error",
+    *,
+    complete: bool = False,
+) -> dict[str, NDArray[np.intp]]:
+    """Convert columns of levels to codes, and unknown cells to the number of levels.
 
-
-def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Codes:
-    """Convert levels to codes."""
-    code_of = {level: code for code, level in enumerate(levels)}
-    plain = values if isinstance(values, list) else np.asarray(values).tolist()
-    unknown = [value for value in plain if value not in code_of]
-    if unknown:
-        raise SchemaError(
-            f"Column {name!r} contains {unknown[0]!r}, which is not one of its levels {levels!r}."
+    Parameters
+    ----------
+    levels
+        The levels of each column.
+    data
+        The columns, by name.
+    unseen
+        Whether a value that is not one of the levels counts as unknown, with a warning, or is an
+        error.
+    complete
+        Whether a cell without a value is an error, too.
+    """
+    check_unseen(unseen)
+    coded, examples, rows = {}, [], set()
+    for name, own in levels.items():
+        column = data[name]
+        cells = column if isinstance(column, list) else np.asarray(column).tolist()
+        code_of = {level: code for code, level in enumerate(own)}
+        coded[name] = np.array([code_of.get(cell, len(own)) for cell in cells], np.intp)
+        unknown = np.flatnonzero(coded[name] == len(own)).tolist()
+        strange = [row for row in unknown if complete or not is_absent(cells[row])]
+        if strange and unseen == "error":
+            raise SchemaError(
+                f"Column {name!r} contains {cells[strange[0]]!r}, which is not one of its levels "
+                f"{tuple(own)[:10]!r}{'' if len(own) <= 10 else ' and others'}."
+            )
+        if strange:
+            examples.append(f"{cells[strange[0]]!r} in {name!r}")
+            rows.update(strange)
+    if rows:
+        more = f" and {counted(len(examples) - 3, 'more column')}" if len(examples) > 3 else ""
+        warn(
+            f"{counted(len(rows), 'row')} of {len(cells):,} {'has' if len(rows) == 1 else 'have'} "
+            f"levels that the network has not seen ({', '.join(examples[:3])}{more}). These cells "
+            "count as unknown; unseen='error' refuses them."
         )
-    return np.array([code_of[v] for v in plain], dtype=code_type(len(code_of)))
+    return coded
+
+
+def check_unseen(unseen: str) -> None:
+    """Raise unless it says what to do about levels that a network does not have."""
+    if unseen not in ("missing", "error"):
+        raise ArgumentError(f"unseen is {unseen!r}; it can be 'missing' or 'error'.")
 
 
 def refuse_dates(name: str, values: NDArray[Any]) -> list[Any]:

@@ -19,13 +19,14 @@ from isthmus.models.column_maps import NetworkMaps, check_maps, observed_values,
 from isthmus.models.columns import (
     Codes,
     Level,
+    Unseen,
     check_keys,
     check_levels,
     check_probabilities,
     check_size,
     code_type,
     common_length,
-    encode_column,
+    encode_columns,
     label_array,
 )
 from isthmus.models.discrete_queries import (
@@ -200,7 +201,8 @@ class DiscreteNetwork:
         """
         check_keys(self.dag, rows, "rows", extra=True)
         columns = {v: read_column(self.maps, v, rows[v]) for v in self.dag.nodes}
-        return {v: encode_column(v, self.levels[v], own) for v, own in columns.items()}
+        coded = encode_columns(self.levels, columns, complete=True)
+        return {v: own.astype(code_type(len(self.levels[v]))) for v, own in coded.items()}
 
     def log_likelihood(self, codes: Mapping[str, ArrayLike]) -> float:
         """Return the log-likelihood of rows, given as columns of codes."""
@@ -349,7 +351,7 @@ class DiscreteNetwork:
         tables = {**self.tables, **drawn_tables(own, self.counts)}
         return after(self.dag, tables, dag, changed).joints(places, *known)
 
-    def predict_probabilities(self, data: Any, target: str) -> Any:
+    def predict_probabilities(self, data: Any, target: str, *, unseen: Unseen = "missing") -> Any:
         """Return the distribution of a node for each row, given the available columns.
 
         The sampling error of fitted parameters is not included. For combinations of levels of
@@ -363,6 +365,9 @@ class DiscreteNetwork:
             value (None or NaN), are unknown and summed out. A column of the target is ignored.
         target
             Name of a node.
+        unseen
+            A level that the network does not have counts as an unknown cell, with a warning;
+            ``"error"`` refuses it.
 
         Returns
         -------
@@ -375,22 +380,22 @@ class DiscreteNetwork:
         DataError
             If the evidence in a row has probability zero.
         """
-        found, labelled = self._predicted(data, target)
+        found, labelled = self._predicted(data, target, unseen)
         return labelled(found, self.levels[target])
 
-    def predict(self, data: Any, target: str) -> Any:
+    def predict(self, data: Any, target: str, *, unseen: Unseen = "missing") -> Any:
         """Return the most probable level of a node for each row; see `predict_probabilities`."""
-        likely, labelled = self._predicted(data, target)
+        likely, labelled = self._predicted(data, target, unseen)
         return labelled(label_array(self.levels[target])[likely.argmax(axis=1)], (target,))
 
-    def _predicted(self, data: Any, target: str) -> tuple[Floats, Any]:
+    def _predicted(self, data: Any, target: str, unseen: Unseen) -> tuple[Floats, Any]:
         """Return probabilities for each row, and a function that labels them as the table is."""
         columns, labelled = hooks.columns_of(data)
         cut = {v: own.read(v, columns[v]) for v, own in self.maps.items() if v in columns}
         if cut:
             columns = {v: columns[v] for v in columns} | cut
         network = self.dag, self.levels, self._elimination
-        return predict_probabilities(*network, columns, target), labelled
+        return predict_probabilities(*network, columns, target, unseen), labelled
 
     @cached_property
     def _elimination(self) -> Elimination:

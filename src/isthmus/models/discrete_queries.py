@@ -10,7 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import SchemaError
 from isthmus.graphs import DAG
-from isthmus.models.columns import Level, encode_known, number_of_rows, refuse_strangers
+from isthmus.models.columns import (
+    Level,
+    Unseen,
+    encode_columns,
+    number_of_rows,
+    refuse_strangers,
+)
 from isthmus.models.inference import Elimination
 from isthmus.models.questions import likelihood_of, shares
 from isthmus.types import Floats
@@ -134,12 +140,18 @@ def unseen_nodes(
 
 
 def predict_probabilities(
-    dag: DAG, levels: Levels, engine: Elimination, data: Mapping[str, ArrayLike], target: str
+    dag: DAG,
+    levels: Levels,
+    engine: Elimination,
+    data: Mapping[str, ArrayLike],
+    target: str,
+    unseen: Unseen,
 ) -> Floats:
     """Return the distribution of the target for each row, of shape (rows, levels)."""
     dag.index(target)
     refuse_strangers(dag, data, target)
     given = [v for v in dag.nodes if v in data and v != target]
-    codes = {dag.index(v): encode_known(v, levels[v], data[v]) for v in given}
+    known = encode_columns({v: levels[v] for v in given}, data, unseen)
+    codes = {dag.index(v): own for v, own in known.items()}
     n = number_of_rows(data, given)
     return shares(engine.rows(dag.index(target), codes, n))

@@ -25,11 +25,11 @@ from isthmus.models.column_maps import (
 )
 from isthmus.models.columns import (
     Level,
+    Unseen,
     check_keys,
     check_size,
     common_length,
-    encode_column,
-    encode_known,
+    encode_columns,
     label_array,
     number_column,
     number_of_rows,
@@ -157,7 +157,8 @@ class MixedNetwork:
 
     def log_densities(self, data: Mapping[str, ArrayLike]) -> NDArray[np.float64]:
         """Return the log-density of each row, given as columns of levels and numbers."""
-        columns = self._columns(data)
+        check_keys(self.dag, data, "data", extra=True)
+        columns = self._columns(self.dag.nodes, data, complete=True)
         total = np.zeros(common_length(columns))
         for name, own in self.conditionals.items():
             total += own.log_density(columns[name], columns)
@@ -342,6 +343,7 @@ class MixedNetwork:
         data: Any,
         target: str,
         *,
+        unseen: Unseen = "missing",
         simulations: int = 10_000,
         seed: int = 0,
     ) -> Any:
@@ -359,6 +361,9 @@ class MixedNetwork:
             ignored.
         target
             Name of a discrete node.
+        unseen
+            A level that the network does not have counts as an unknown cell, with a warning;
+            ``"error"`` refuses it.
         simulations
             Number of draws for each row whose answer has no closed form, as in `query`, which
             returns its simulation error. With the Markov blanket of the target, no row needs them.
@@ -380,7 +385,7 @@ class MixedNetwork:
         if target not in self.levels:
             raise MismatchError(f"{target!r} is continuous; predict() gives its expected value.")
         columns, labelled = hooks.columns_of(data)
-        found = self._predicted(columns, target, simulations, seed)
+        found = self._predicted(columns, target, unseen, simulations, seed)
         return labelled(found, self.levels[target])
 
     def predict(
@@ -388,6 +393,7 @@ class MixedNetwork:
         data: Any,
         target: str,
         *,
+        unseen: Unseen = "missing",
         simulations: int = 10_000,
         seed: int = 0,
     ) -> Any:
@@ -404,45 +410,46 @@ class MixedNetwork:
             `predict_probabilities`, which also says what is returned.
         target
             Name of a node.
-        simulations, seed
+        unseen, simulations, seed
             As in `predict_probabilities`.
         """
         self.dag.index(target)
         columns, labelled = hooks.columns_of(data)
-        found: NDArray[Any] = self._predicted(columns, target, simulations, seed)
+        found: NDArray[Any] = self._predicted(columns, target, unseen, simulations, seed)
         if target in self.levels:
             found = label_array(self.levels[target])[found.argmax(axis=1)]
         return labelled(table_values(self.maps, target, found), (target,))
 
     def _predicted(
-        self, data: Mapping[str, ArrayLike], target: str, simulations: int, seed: int
+        self,
+        data: Mapping[str, ArrayLike],
+        target: str,
+        unseen: Unseen,
+        simulations: int,
+        seed: int,
     ) -> Floats:
         check_simulations(simulations)
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
-        n, columns = number_of_rows(data, names), {}
-        for name in names:
-            if name in self.levels:
-                codes = encode_known(
-                    name, self.levels[name], read_column(self.maps, name, data[name])
-                )
-                columns[name] = np.where(codes == len(self.levels[name]), np.nan, codes)
-            else:
-                columns[name] = number_column(name, read_column(self.maps, name, data[name]))
+        n, columns = number_of_rows(data, names), self._columns(names, data, unseen)
+        for name in self.levels.keys() & columns.keys():
+            codes = columns[name]
+            columns[name] = np.where(codes == len(self.levels[name]), np.nan, codes)
         return predict_rows(self.dag, self.conditionals, columns, target, n, simulations, seed)
 
-    def _columns(self, data: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
-        check_keys(self.dag, data, "data", extra=True)
-        levels = self.levels
-        columns: dict[str, NDArray[Any]] = {}
-        for name in self.dag.nodes:
-            if name in levels:
-                columns[name] = encode_column(
-                    name, levels[name], read_column(self.maps, name, data[name])
-                )
-            else:
-                columns[name] = number_column(name, read_column(self.maps, name, data[name]))
-        return columns
+    def _columns(
+        self,
+        names: Sequence[str],
+        data: Mapping[str, ArrayLike],
+        unseen: Unseen = "error",
+        *,
+        complete: bool = False,
+    ) -> dict[str, NDArray[Any]]:
+        """Return columns of a table as numbers and codes; see `encode_columns`."""
+        read = {v: read_column(self.maps, v, data[v]) for v in names}
+        levels = {v: own for v, own in self.levels.items() if v in read}
+        codes = encode_columns(levels, read, unseen, complete=complete)
+        return {v: codes[v] if v in codes else number_column(v, read[v]) for v in names}
 
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
         """Return the same network with its nodes in another order."""
