@@ -6,6 +6,7 @@ Each message says what was given, what is allowed and what to do next.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from inspect import currentframe
 
 
@@ -128,11 +129,28 @@ class DataWarning(IsthmusWarning):
     """The data can be used, but have a property that may affect the result."""
 
 
+class NotesWarning(DataWarning):
+    """A result has notes on its data or its graph, which its print and ``.notes`` contain.
+
+    Attributes
+    ----------
+    notes
+        The notes to read; those that only confirm what was asked for are not among them.
+    """
+
+    def __init__(self, notes: Sequence[str]) -> None:
+        some = "is a note" if len(notes) == 1 else f"are {len(notes)} notes"
+        super().__init__(
+            f"There {some} on these data or this graph: print the result, or see its .notes."
+        )
+        self.notes = tuple(notes)
+
+
 _CALLERS = ("isthmus", "isthmus_flower", "sklearn", "joblib")
 """Packages whose lines a warning does not point to."""
 
 
-def warn(message: str, category: type[IsthmusWarning] = DataWarning) -> None:
+def warn(message: str | IsthmusWarning, category: type[IsthmusWarning] = DataWarning) -> None:
     """Issue a warning that points to the line of the user that called the library."""
     frame, level, place = currentframe(), 0, 1
     while frame is not None:

@@ -47,7 +47,7 @@ def shares(dags: list[ist.DAG]) -> dict[CPDAG, float]:
     return found
 
 
-@pytest.mark.filterwarnings("ignore:If rows were copied")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("kind", ["discrete", "numeric"])
 def test_each_replicate_is_learned_from_rows_drawn_with_replacement(
     kind: str, request: pytest.FixtureRequest

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
-from isthmus.errors import DataWarning
 
 
 def noise(d: int, n: int, seed: int, *, discrete: float = 0.0, levels: int = 2) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def test_one_text_column_does_not_loosen_the_control_of_false_edges() -> None:
     assert after <= 10  # once 170
 
 
-@pytest.mark.filterwarnings("ignore:100 rows for 100 variables")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("discrete", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize(("d", "n"), [(10, 100), (100, 100), (100, 1000)])
 def test_a_tenth_of_an_edge_per_variable_at_most(discrete: float, d: int, n: int) -> None:
@@ -45,7 +45,7 @@ def test_a_tenth_of_an_edge_per_variable_at_most(discrete: float, d: int, n: int
 def test_few_rows_give_few_edges_and_a_note(d: int, n: int, discrete: float) -> None:
     edges = []
     for seed in range(4):
-        with pytest.warns(DataWarning, match=f"{n} rows for {d} variables"):
+        with noted(f"{n} rows for {d} variables"):
             solution = ist.learn(noise(d, n, seed, discrete=discrete))
         edges.append(len(solution.dag.edges))
         assert any("Use more rows" in note for note in solution.notes)

@@ -6,10 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import DataWarning, MismatchError
+from isthmus.errors import MismatchError
 
 
 def raw(seed: int = 1, d: int = 12) -> simulate.Simulation:
@@ -19,7 +20,7 @@ def raw(seed: int = 1, d: int = 12) -> simulate.Simulation:
 def test_scales_that_give_the_order_away_are_named() -> None:
     data = raw()
     assert simulate.varsortability(data) > 0.9
-    with pytest.warns(DataWarning, match="standardised_refit"):
+    with noted("standardised_refit"):
         solution = ist.learn(data.data, search=ist.Notears())
     (note,) = solution.notes
     assert note.startswith("Unless all columns have one common unit")
@@ -47,7 +48,7 @@ def test_a_likelihood_does_not_warn_about_scales() -> None:
 
 def test_the_standardised_refit_names_the_edges_that_disagree() -> None:
     data = raw()
-    with pytest.warns(DataWarning):
+    with noted():
         solution = ist.learn(data.data, search=ist.Notears())
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the user knows that these columns are standardised
@@ -57,7 +58,7 @@ def test_the_standardised_refit_names_the_edges_that_disagree() -> None:
     assert sorted(both) == sorted(solution.dag.edges)
     there = refit.standardised.dag.edges
     assert sorted([*refit.kept, *((b, a) for a, b in refit.turned), *refit.new]) == sorted(there)
-    with pytest.warns(DataWarning, match="one common unit"):
+    with noted("one common unit"):
         direct = ist.learn(data.standardised().data, search=ist.Notears())
     # On standardised columns some directions are exact ties, so the value is compared.
     assert direct.score == pytest.approx(refit.standardised.score, rel=1e-10)

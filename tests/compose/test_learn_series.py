@@ -76,7 +76,7 @@ def weather_days(n: int = 600) -> dict[str, np.ndarray]:
     return {"weather": weather, "wet": wet.astype(int), "river": river}
 
 
-@pytest.mark.filterwarnings("ignore:If the rows are a time series")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("names", [("weather", "wet"), ("weather", "wet", "river")])
 def test_levels_over_time_are_learned_as_from_a_table_of_lags(names: tuple[str, ...]) -> None:
     days = {name: column for name, column in weather_days().items() if name in names}

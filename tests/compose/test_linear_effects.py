@@ -79,7 +79,7 @@ def test_a_certain_graph_gives_its_regression() -> None:
     assert posterior.effects("a", "b").std() == pytest.approx(1 / np.sqrt(20_000), rel=0.3)
 
 
-@pytest.mark.filterwarnings("ignore:4 rows for 2 variables")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_categories_have_no_linear_effects() -> None:
     posterior = ist.sample({"a": list("xyxy"), "b": list("xxyy")}, draws=5)
     with pytest.raises(MismatchError, match="continuous"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
 from isthmus import simulate
@@ -20,7 +21,7 @@ def table(noise: simulate.Noise, rows: int = 1500, dag: ist.DAG = CHAIN) -> Any:
     return pd.DataFrame(simulate.linear(dag, rows, noise=noise, seed=5).data)
 
 
-@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive")  # a reversed line is a curve
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")  # a reversed line is a curve
 @pytest.mark.parametrize("noise", [simulate.Uniform(), simulate.Exponential(), simulate.Gumbel()])
 def test_directions_are_those_of_the_causes(noise: simulate.Noise) -> None:
     data = table(noise)
@@ -125,7 +126,7 @@ def test_advice_for_heavy_tails_does_not_hide_the_noise() -> None:
     rng = np.random.default_rng(1)
     x = rng.lognormal(sigma=1.5, size=500)
     y = x + rng.lognormal(sigma=1.5, size=500)
-    with pytest.warns(ist.errors.DataWarning, match="Compare the edges, not the directions"):
+    with noted("Compare the edges, not the directions"):
         ist.learn({"x": x, "y": y}, search=ist.LiNGAM())
-    with pytest.warns(ist.errors.DataWarning, match="Replace 'x' and 'y' by their normal scores"):
+    with noted("Replace 'x' and 'y' by their normal scores"):
         ist.learn({"x": x, "y": y})

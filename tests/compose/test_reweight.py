@@ -90,8 +90,8 @@ def test_weights_do_not_depend_on_the_way() -> None:
     np.testing.assert_allclose(same.ensemble.weights, expected, rtol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
-@pytest.mark.filterwarnings("ignore:Leave out the score")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_weights_that_collapse_are_said() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=80)

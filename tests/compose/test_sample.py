@@ -282,7 +282,7 @@ def test_chains_over_a_federation_approach_the_exact_posterior(kind: str) -> Non
     assert np.abs(chains.edge_probabilities() - exact).max() < 0.02
 
 
-@pytest.mark.filterwarnings("ignore:If rows were copied")  # to get 5,000 of them
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")  # to get 5,000 of them
 @pytest.mark.parametrize("kind", ["numbers", "levels"])
 def test_a_duckdb_table_gives_the_same_and_keeps_its_rows(kind: str) -> None:
     duckdb = pytest.importorskip("duckdb")

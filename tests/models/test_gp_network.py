@@ -76,7 +76,7 @@ def test_prediction() -> None:
     assert network.predict({}, "a") == pytest.approx([data["a"].mean()])
 
 
-@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_solutions_fit_their_curves() -> None:
     solution = ist.learn(table(150), score=ist.GP())
     network = solution.fit_gp()

@@ -116,7 +116,7 @@ def test_counts_can_be_pickled_and_copied(plan: CountPlan, copier: Copier) -> No
     assert copier(moments) == moments
 
 
-@pytest.mark.filterwarnings("ignore:Unless all columns:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("copier", COPIERS)
 @pytest.mark.parametrize(
     ("data", "options"),

@@ -29,7 +29,7 @@ def rows(kind: str) -> Floats:
     return np.stack([c > 0 if cut else c for c, cut in zip(columns, is_cut, strict=True)], axis=1)
 
 
-@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("kind", ["levels", "mixed", "curves"])
 def test_graphs_are_those_of_the_pooled_rows(
     hospitals: Callable[..., Hospitals], kind: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
-from isthmus.errors import DataWarning, MismatchError, MissingValuesError, SchemaError
+from isthmus.errors import MismatchError, MissingValuesError, SchemaError
 
 RNG = np.random.default_rng(0)
 HOLES = RNG.normal(size=(60, 3))
@@ -30,7 +31,7 @@ def test_kinds_of_simulated_sites_name_the_argument() -> None:
     codes = RNG.integers(0, 8, size=(60, 1))
     tables = [np.hstack([RNG.normal(size=(60, 2)), codes]) for _ in range(3)]
     federation = ist.Federation.simulate(tables)
-    with pytest.warns(DataWarning, match=r"Federation\.simulate\(\.\.\., kinds={'x2'"):
+    with noted(r"Federation\.simulate\(\.\.\., kinds={'x2'"):
         ist.learn(federation)
     with pytest.raises(SchemaError, match=r"Federation\.simulate\(\.\.\., kinds"):
         ist.learn(federation, kinds={"x2": "discrete"})

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
-from isthmus.errors import DataWarning, SchemaError
+from isthmus.errors import SchemaError
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -52,13 +53,14 @@ def test_few_values_and_text_are_classes(name: str) -> None:
 
 def test_a_note_says_that_five_to_twenty_whole_numbers_are_no_classes() -> None:
     y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
-    with pytest.warns(DataWarning, match="'a_' has whole numbers.*kinds={'a_': 'discrete'}"):
+    with noted("'a_' has whole numbers.*kinds={'a_': 'discrete'}"):
         model = BayesianNetwork().fit(X, y.rename("a_"))
     assert is_regressor(model)
     assert is_classifier(BayesianNetwork(kinds={"a_": "discrete"}).fit(X, y.rename("a_")))
 
 
-@pytest.mark.filterwarnings("ignore:Try search=")  # clipped values make curved effects
+# clipped values make curved effects
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_the_kind_can_be_chosen_before_fit() -> None:
     y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
     classifier, regressor = (BayesianNetwork(target_kind=k) for k in ("discrete", "continuous"))
@@ -81,7 +83,7 @@ def test_a_second_fit_forgets_the_classes() -> None:
     assert not hasattr(model, "classes_")
 
 
-@pytest.mark.filterwarnings("ignore:Try search=")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
     cuts = [-np.inf, -1, -0.5, 0, 0.5, 1, np.inf]
     table = pd.DataFrame(
@@ -90,7 +92,7 @@ def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
             "b": pd.cut(X["b"], cuts, labels=list("zyxwvu"), ordered=True),
         }
     )
-    with pytest.warns(DataWarning, match="ordered categories"):
+    with noted("ordered categories"):
         model = BayesianNetwork().fit(table, Y)
     assert model.solution_.reading["b"].read_as == "continuous"
     assert model.score(table, Y) > 0.9

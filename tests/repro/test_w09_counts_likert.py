@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
-from isthmus.errors import DataWarning
 from isthmus.sources import as_source
 
 EDGES = [("v0", "v1"), ("v1", "v2"), ("v0", "v3"), ("v3", "v4"), ("v2", "v5"), ("v4", "v5")]
@@ -62,10 +62,9 @@ def test_the_posterior_has_the_true_edges() -> None:
 
 def test_one_note_names_the_columns_and_the_remedy() -> None:
     table = likert(0, levels=5)
-    with pytest.warns(DataWarning, match="read as numbers") as said:
+    with noted("read as numbers") as notes:
         solution = ist.learn(table)
-    assert len(said) == 1
-    note = str(said[0].message)
+    (note,) = notes
     assert note in solution.notes
     assert "'v0', 'v1', 'v2', 'v3', 'v4' and 1 more" in note
     assert "kinds={'v0': 'discrete'}" in note
@@ -136,11 +135,11 @@ def test_the_sites_of_a_federation_leave_out_what_one_table_would(library: str) 
     assert federation.schema() == frame.schema()
     assert replace(federation.reading(), read_by="") == frame.reading()
     assert federation.schema().names == ("x0", "x1")
-    with pytest.warns(DataWarning) as said:
+    with noted() as notes:
         solution = ist.learn(federation)
-    with pytest.warns(DataWarning):
+    with noted():
         assert solution.dag.cpdag() == ist.learn(frame).dag.cpdag()
-    texts = " ".join(str(warning.message) for warning in said)
+    texts = " ".join(notes)
     assert "Column left out: x2" in texts
     assert "Column 'x0' has whole numbers with 5 to 20" in texts
     kept = ist.Federation.simulate(parts, kinds={"x2": "continuous"})

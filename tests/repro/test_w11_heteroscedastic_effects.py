@@ -11,7 +11,7 @@ import isthmus as ist
 
 TIERS = ist.Knowledge(tiers=[["z"], ["x"], ["y"]])
 # A variance that depends on x also looks like a curve.
-pytestmark = pytest.mark.filterwarnings("ignore:Try search=Notears:isthmus.errors.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 
 
 def table(n: int, rng: np.random.Generator, *, constant: bool = False) -> dict[str, np.ndarray]:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
+from isthmus.errors import NotesWarning
 
 N = 1000
 
@@ -63,10 +65,11 @@ def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
         ("levels", "Merge levels that differ only in spaces"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Check row")  # of a lognormal column, one row can lie apart
+# of a lognormal column, one row can lie apart
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_a_violation_is_noted_once(name: str, words: str) -> None:
     for seed in range(3):
-        with pytest.warns(ist.errors.DataWarning, match=words):
+        with noted(words):
             solution = ist.learn(violated(name, np.random.default_rng(seed)))
         assert len([n for n in solution.notes if name != "lognormal" or "Check" not in n]) == 1
 
@@ -84,11 +87,11 @@ def test_a_table_without_violations_has_no_notes() -> None:
 )
 def test_posteriors_and_bootstraps_note_the_same_violations(name: str, words: str) -> None:
     table = violated(name, np.random.default_rng(0))
-    with pytest.warns(ist.errors.DataWarning, match=words) as warned:
+    with pytest.warns(NotesWarning) as warned:
         posterior = ist.sample(table, draws=20)
     assert sum(words.split("\\")[0] in note for note in posterior.notes) == 1
     assert [w.filename for w in warned] == [__file__]
-    with pytest.warns(ist.errors.DataWarning, match=words) as warned:
+    with pytest.warns(NotesWarning) as warned:
         ensemble = ist.bootstrap(table, replicates=10, jobs=1)
     assert sum(words.split("\\")[0] in note for note in ensemble.notes) == 1
     assert [w.filename for w in warned] == [__file__]  # once, and not for each replicate

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
 from isthmus import simulate
@@ -25,7 +26,7 @@ def test_every_scaling_is_noted(scaling: str) -> None:
     dag = simulate.erdos_renyi(10, 20, seed=0)
     table = simulate.linear(dag, 1000, seed=0).data
     scaled = {name: SCALINGS[scaling](x) for name, x in table.items()}
-    with pytest.warns(ist.errors.DataWarning, match="common unit"):
+    with noted("common unit"):
         solution = ist.learn(scaled, search=ist.Notears())
     (note,) = solution.notes
     unconfirmed = int(note.split("does not confirm ")[1].split(" of ")[0])
@@ -38,10 +39,10 @@ def test_nonlinear_least_squares_notices_rescaled_columns(scaling: str) -> None:
     dag = simulate.erdos_renyi(4, 4, seed=1)
     table = simulate.linear(dag, 300, seed=1).data
     scaled = {name: SCALINGS[scaling](x) for name, x in table.items()}
-    with pytest.warns(ist.errors.DataWarning, match="probably standardised or rescaled"):
+    with noted("probably standardised or rescaled"):
         ist.learn(scaled, search=ist.NotearsAdditive())
 
 
 def test_water_levels_have_no_common_unit() -> None:
-    with pytest.warns(ist.errors.DataWarning, match="one common unit"):
+    with noted("one common unit"):
         ist.learn(ist.datasets.water_level(), search=ist.Notears())

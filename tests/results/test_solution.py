@@ -80,8 +80,8 @@ def test_fitting_a_graph_of_neural_networks_warns() -> None:
         learned.fit()
 
 
-@pytest.mark.filterwarnings("ignore:Unless all columns:isthmus.errors.DataWarning")
-@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_fitting_a_linear_graph_does_not_warn() -> None:
     learned = ist.learn(curves(), search=ist.Notears(), progress=False)
     with warnings.catch_warnings():

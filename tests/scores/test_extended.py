@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
+from tests.notes import noted
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
 import isthmus as ist
-from isthmus.errors import DataWarning
 from isthmus.objectives import PenalisedScore, PythonLocalScore
 from isthmus.scores.extended import size_penalties, small_sample_prices, student_log_ratio
 from isthmus.testing import check_score, enumerate_dags
@@ -81,7 +81,7 @@ def test_many_rows_need_no_correction() -> None:
 
 def test_parents_for_which_there_are_too_few_rows_are_never_worth_it() -> None:
     x = np.random.default_rng(3).normal(size=(5, 8))
-    with pytest.warns(DataWarning, match="5 rows for 8 variables"):
+    with noted("5 rows for 8 variables"):
         solution = ist.learn({f"v{i}": x[:, i] for i in range(8)}, score=ist.GaussianEBIC())
     assert max(len(solution.dag.parents(v)) for v in solution.dag.nodes) <= 1
 

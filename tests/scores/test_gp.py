@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, DataWarning, MismatchError
@@ -123,12 +124,12 @@ def test_odd_columns(score: Any) -> None:
 def test_clipped_values_and_short_length_scales_are_reported() -> None:
     rng = np.random.default_rng(2)
     x = rng.standard_t(2.5, size=600)
-    with pytest.warns(DataWarning, match="standard deviations from their mean"):
+    with noted("standard deviations from their mean"):
         solution = ist.learn({"x": x, "y": np.tanh(x) + 0.1 * rng.normal(size=600)}, score=ist.GP())
     assert any("variance that lies beyond" in note for note in solution.notes)
     z = rng.uniform(-1.0, 1.0, size=600)
     wave = {"z": z, "w": np.sin(8.0 * z) + 0.1 * rng.normal(size=600)}
-    with pytest.warns(DataWarning, match="faster than the basis"):
+    with noted("faster than the basis"):
         ist.learn(wave, score=ist.GP(ist.Chebyshev(24, 5.0)))
     ist.learn(wave, score=ist.GP(ist.Chebyshev(128, 5.0)))  # warnings are errors
 
@@ -161,7 +162,7 @@ def test_refusals() -> None:
         ist.learn({"x": ["a", "b", "a"], "y": ["u", "v", "v"]}, score=ist.GP())
 
 
-@pytest.mark.filterwarnings("ignore:Effects that vary faster:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
     pytest.importorskip("cryptography")
     data, score = table(700), ist.GP(ist.Chebyshev(16, 5.0))

@@ -72,7 +72,7 @@ def test_curves_are_seen_that_have_no_correlation() -> None:
     assert p_value(x + z, noise, z) > 0.01
 
 
-@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_a_curved_chain_is_learned_wherever_the_rows_are() -> None:
     duckdb, pd = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
     rng = np.random.default_rng(4)

@@ -6,6 +6,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -15,7 +16,7 @@ from isthmus.cli.exit_codes import ExitCode, code_of, in_options, sentence_of
 from isthmus.cli.output import Output, begin, discard_output
 from isthmus.cli.parsing import Parser, UsageError
 from isthmus.cli.streams import harmless
-from isthmus.errors import IsthmusError, IsthmusWarning
+from isthmus.errors import IsthmusError, IsthmusWarning, NotesWarning
 
 EXAMPLES = {
     "datasets list": "isthmus datasets list",
@@ -111,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _keep_inputs(options)
         with warnings.catch_warnings():
             warnings.simplefilter("always", IsthmusWarning)
-            warnings.showwarning = lambda message, *_, **__: output.note(in_options(str(message)))
+            warnings.showwarning = partial(_note, output)
             code: ExitCode = options.run(options)
     except KeyboardInterrupt:
         code, error = ExitCode.INTERRUPTED, "Interrupted before there was a result."
@@ -120,6 +121,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (IsthmusError, OSError, MemoryError) as failure:
         code, error = code_of(failure), sentence_of(failure)
     return _finish(output, name, code, error)
+
+
+def _note(output: Output, message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning; of one that counts the notes of a result, the notes."""
+    for text in message.notes if isinstance(message, NotesWarning) else (str(message),):
+        output.note(in_options(text))
 
 
 def parser(arguments: Sequence[str] | None = None) -> Parser:

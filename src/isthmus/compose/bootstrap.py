@@ -24,7 +24,7 @@ from isthmus.compose.arguments import (
     check_seed,
     check_time_limit,
 )
-from isthmus.compose.assumptions import check_assumptions
+from isthmus.compose.assumptions import notes_on
 from isthmus.compose.curves import Again, challenge_default, fits_lines, judged_by
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import refuse_joint_bootstrap
@@ -172,13 +172,13 @@ def bootstrap(
         f"Score {described(problem.score)} ({problem.score_reason}); "
         f"search {described(search)} ({reason}).{sentence}"
     )
-    notes = [choice, *problem.reading.notes, *problem.source.notes(), *resampler.notes]
+    notes = [choice, *resampler.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
     ensemble = Ensemble.from_dags(
         dags, disclosure=problem.source.disclosure(), rows=problem.statistics.number_of_rows
     )
-    notes += check_assumptions(problem, ensemble.averaged_graph(), named=score is not None)
+    notes += notes_on(problem, ensemble.averaged_graph(), named=score is not None)
     return replace(ensemble, notes=tuple(notes))
 
 

@@ -22,7 +22,7 @@ from isthmus.compose.arguments import (
     check_transform,
     refuse_probabilities,
 )
-from isthmus.compose.assumptions import check_assumptions
+from isthmus.compose.assumptions import notes_on
 from isthmus.compose.curves import Again, challenge, fits_lines, judged_by, test_of_curves
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import prepare_jointly
@@ -238,9 +238,7 @@ def learn(
             equivalent = not challenged.directed
     objective = problem.objective
     notes = (
-        *problem.reading.notes,
-        *problem.source.notes(),
-        *check_assumptions(problem, dag, named=not default and time_limit is None, stacklevel=4),
+        *notes_on(problem, dag, named=not default and time_limit is None),
         *result.notes,
     )
     provenance = Provenance.of_call(

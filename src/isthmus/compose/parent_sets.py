@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.compose.arguments import AnyScore, check_count, check_jobs, check_time_limit
-from isthmus.compose.prepare import prepare
+from isthmus.compose.prepare import prepare, warn_of_reading
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
@@ -82,6 +82,7 @@ def parent_sets(
         missing=missing,
         groups=groups,
     )
+    warn_of_reading(problem.reading)
     local, known, nodes = (
         LOCAL_SCORES.require(problem.objective),
         problem.constraints,

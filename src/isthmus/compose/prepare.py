@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -28,7 +27,7 @@ from isthmus.compose.arguments import (
 from isthmus.compose.defaults import MANY_COLUMNS, choose_score
 from isthmus.compose.joint import refuse_joint_search
 from isthmus.deadline import limited
-from isthmus.errors import DataWarning, GraphError, MismatchError
+from isthmus.errors import GraphError, MismatchError, warn
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.models.column_maps import ColumnMap
 from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, IndependenceTest, Objective
@@ -210,7 +209,6 @@ def prepare(
     if dag is not None:
         refuse_back_in_time(dag, schema)
     known = known.without(reading.left_out)
-    _warn(reading)
     chosen, reason = (score, "as requested") if score is not None else (None, "")
     if chosen is None:
         chosen, reason = (
@@ -284,19 +282,17 @@ def _warn_of_minimum(width: int, left: float) -> None:
     """Warn if computing the Gram matrix will exceed the time limit."""
     minimum = _SECONDS_PER_PAIR * width**2
     if minimum > max(left, _HARDLY):
-        warnings.warn(
+        warn(
             f"{width:,} columns: the sums of all pairs of columns take about {minimum:.0f} s or "
             f"more, and {max(left, 0.0):.1f} s of the time limit are left. They are computed in "
-            "any case, and the search will have no time. Give more time, or fewer columns.",
-            DataWarning,
-            stacklevel=4,
+            "any case, and the search will have no time. Give more time, or fewer columns."
         )
 
 
-def _warn(reading: Reading) -> None:
-    for note in reading.notes:
-        if note not in reading.remarks:  # the user asked for what these tell
-            warnings.warn(note, DataWarning, stacklevel=4)
+def warn_of_reading(reading: Reading) -> None:
+    """Warn of how columns were read, where the result has no notes."""
+    if reading.cautions:
+        warn(" ".join(reading.cautions))
 
 
 def require_capability(

@@ -19,7 +19,7 @@ from isthmus.compose.arguments import (
     check_seed,
     check_time_limit,
 )
-from isthmus.compose.assumptions import check_assumptions
+from isthmus.compose.assumptions import notes_on
 from isthmus.compose.curves import Again, challenge_default, judged_by
 from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
 from isthmus.compose.prepare import Problem, prepare
@@ -190,9 +190,7 @@ def sample(
         details=result.details,
         effect_model=_effect_model(problem),
         notes=(
-            *problem.reading.notes,
-            *problem.source.notes(),
-            *check_assumptions(problem, ensemble.most_probable(), named=score is not None),
+            *notes_on(problem, ensemble.most_probable(), named=score is not None),
             *_units_of_effects(problem),
             *([sampler.bias] if sampler.bias else []),
         ),

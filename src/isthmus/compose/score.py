@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isthmus.compose.arguments import AnyScore, check_dag, check_kinds, check_missing, check_score
-from isthmus.compose.prepare import prepare, refuse_left_to_scores
+from isthmus.compose.prepare import prepare, refuse_left_to_scores, warn_of_reading
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
@@ -60,6 +60,7 @@ def score(
         groups=groups,
         dag=check_dag(dag),
     )
+    warn_of_reading(problem.reading)
     return LOCAL_SCORES.require(problem.objective).total(dag)
 
 

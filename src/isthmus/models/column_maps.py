@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, DataWarning, FormatError, SchemaError
+from isthmus.errors import ArgumentError, FormatError, SchemaError, warn
 from isthmus.models.columns import is_absent, number_column
 from isthmus.models.questions import finite
 from isthmus.types import Floats
@@ -103,12 +102,10 @@ class ColumnMap:
         if self.scores is None:
             return made
         if not self.at[0] <= number <= self.at[-1]:
-            warnings.warn(
+            warn(
                 f"{name} = {number:g} is beyond the values that the network was learned from, "
                 f"which are between {self.at[0]:g} and {self.at[-1]:g}. The nearest of them is "
-                "used, because the normal score of others is not known.",
-                DataWarning,
-                stacklevel=2,
+                "used, because the normal score of others is not known."
             )
         return float(made)
 

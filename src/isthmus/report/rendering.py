@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import cache
@@ -12,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from isthmus.errors import IsthmusError, IsthmusWarning
+from isthmus.errors import IsthmusError, IsthmusWarning, warn
 from isthmus.graphs.comparison import STATES
 from isthmus.models import GPNetwork
 from isthmus.report.page import Mark, Page
@@ -51,11 +50,10 @@ def render(page: Page) -> str:
     """
     libraries = _libraries()
     if not libraries:
-        warnings.warn(
+        warn(
             "The drawing in this report cannot be zoomed or moved, because this copy of Isthmus "
             f"lacks the JavaScript libraries for it. {_remedy()}",
             IsthmusWarning,
-            stacklevel=2,
         )
     picture = None if libraries else _picture(page)
     head = _read("scripts/head.js")

@@ -138,6 +138,11 @@ class Reading:
         cautions = (c.caution for c in self.columns if c.caution is not None)
         return (*notes, *cautions, *self.remarks)
 
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """The notes that nobody asked for, as a strategy for missing values asks for remarks."""
+        return tuple(note for note in self.notes if note not in self.remarks)
+
     def _kinds(self, name: str) -> str:
         """How to say that a column is discrete."""
         kinds = f"kinds={{{name!r}: 'discrete'}}"

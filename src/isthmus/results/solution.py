@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from isthmus import hooks
-from isthmus.errors import IsthmusError, MismatchError, ModelWarning
+from isthmus.errors import IsthmusError, MismatchError, ModelWarning, warn
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.graphs.names import listed
 from isthmus.models import DiscreteNetwork, GPNetwork, Level, Network
@@ -255,7 +254,7 @@ class Solution:
         if self.equivalent:
             network = replace(network, cpdag=self.cpdag)
         if caveat is not None:
-            warnings.warn(caveat, ModelWarning, stacklevel=2)
+            warn(caveat, ModelWarning)
         return network
 
     def fit_gp(self) -> GPNetwork:
@@ -264,11 +263,10 @@ class Solution:
         network = self._require_statistics(again).fit_gp(self.dag)
         names = scored_nodes(self.reading.network_maps(self.dag.nodes))
         if names:
-            warnings.warn(
+            warn(
                 f"{listed(names)} were learned as normal scores. This network takes and gives "
                 "scores, not values of the columns: convert them with solution.reading.maps.",
                 ModelWarning,
-                stacklevel=2,
             )
         return network
 

@@ -6,10 +6,10 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import DataWarning
 
 
 def standardised() -> simulate.Simulation:
@@ -28,7 +28,7 @@ def test_standardised_columns_are_noted_by_searches_that_depend_on_scale(
     search: ist.searches.Search,  # type: ignore[type-arg]
     advice: str,
 ) -> None:
-    with pytest.warns(DataWarning, match=advice):
+    with noted(advice):
         solution = ist.learn(standardised().data, search=search)
     (note,) = (n for n in solution.notes if "standardised" in n)
     assert "leave out the search" in note

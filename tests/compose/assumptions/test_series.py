@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.notes import noted
 
 import isthmus as ist
 from isthmus.compose.assumptions.series import unchecked_series, unsteady_series
-from isthmus.errors import DataWarning
 from isthmus.types import Floats
 
 
@@ -45,7 +45,7 @@ def test_drifts_and_seasons_are_noted() -> None:
 def test_learn_gives_the_note_and_short_series_are_left_alone() -> None:
     rng = np.random.default_rng(0)
     walks = rng.normal(size=(300, 4)).cumsum(axis=0)
-    with pytest.warns(DataWarning, match="Learn from the differences"):
+    with noted("Learn from the differences"):
         solution = ist.learn(ist.Series(walks, lags=1))
     assert any("change over time" in note for note in solution.notes)
     assert not notes(walks[:50])

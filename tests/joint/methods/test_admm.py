@@ -243,7 +243,7 @@ def test_only_continuous_variables() -> None:
         admm(Federation.simulate(data))
 
 
-@pytest.mark.filterwarnings("ignore:Unless all columns")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_one_secure_sum_of_moments_is_the_better_way() -> None:
     """The same sites, one round: the graph of all data."""
     _, rows = linear(6, 300, 11)

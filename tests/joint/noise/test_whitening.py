@@ -156,7 +156,7 @@ def test_strong_relations_are_found_at_epsilon_1(seed: int) -> None:
     assert found.worth >= forecast(terms, 20_000) > 10_000
 
 
-@pytest.mark.filterwarnings("ignore:2 rows for 10 variables")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize(("n", "epsilon"), [(100, 1.0), (1_000, 0.2), (20_000, 0.02), (1_500, 1.0)])
 def test_noise_hides_edges_and_invents_none(n: int, epsilon: float) -> None:
     terms = study(numbers(10), ["moments"], epsilon=epsilon)

@@ -6,8 +6,6 @@ One function per check, which documents its cost. ``docs/how-to/assumptions.md``
 
 from __future__ import annotations
 
-import warnings
-
 from isthmus.compose.assumptions.columns import (
     constant_columns,
     determined_columns,
@@ -36,18 +34,16 @@ from isthmus.compose.assumptions.shapes import (
 from isthmus.compose.assumptions.table import RowTable
 from isthmus.compose.curves import note_on_lines
 from isthmus.compose.prepare import Problem
-from isthmus.errors import DataWarning
+from isthmus.errors import NotesWarning, warn
 from isthmus.graphs import DAG
 from isthmus.objectives import CURVES, INDEPENDENT_NOISE
 from isthmus.statistics import Moments
 
-__all__ = ["check_assumptions", "check_rows"]
+__all__ = ["check_rows", "notes_on"]
 
 
-def check_assumptions(
-    problem: Problem, dag: DAG, *, named: bool, stacklevel: int = 3
-) -> tuple[str, ...]:
-    """Return notes about the data and about a graph, and issue warnings.
+def notes_on(problem: Problem, dag: DAG, *, named: bool) -> tuple[str, ...]:
+    """Return the notes of a result on its data and its graph; warn once if there are some.
 
     Parameters
     ----------
@@ -57,8 +53,6 @@ def check_assumptions(
         The graph that was learned, or that represents an ensemble.
     named
         Whether the user named the score, so that curves have not challenged the graph before.
-    stacklevel
-        Number of calls from here up to the line that the warnings point to.
     """
     objective, statistics = problem.objective, problem.statistics
     table = RowTable.of(problem.source)
@@ -81,9 +75,10 @@ def check_assumptions(
         *(note_on_lines(problem, dag) if named and table is not None else ()),
         *objective.notes(dag),
     )
-    for note in notes:
-        warnings.warn(note, DataWarning, stacklevel=stacklevel)
-    return (*notes, *unchecked_series(problem.source))  # nothing was found there to warn of
+    if problem.reading.cautions or notes:
+        warn(NotesWarning((*problem.reading.cautions, *notes)))
+    read = (*problem.reading.notes, *problem.source.notes())
+    return (*read, *notes, *unchecked_series(problem.source))
 
 
 def _of_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from isthmus.errors import DataWarning
+from isthmus.errors import warn
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 
@@ -70,7 +69,7 @@ def warn_of_noise(name: str, estimate: NoisyEstimate[Any]) -> None:
             "wider bounds, or take the logarithm of skewed variables first."
         )
     if said:
-        warnings.warn(" ".join(said), DataWarning, stacklevel=3)
+        warn(" ".join(said))
 
 
 def _rows(count: int) -> str:

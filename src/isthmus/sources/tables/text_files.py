@@ -7,7 +7,6 @@ import csv
 import gzip
 import re
 import sys
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO, TextIOWrapper
@@ -15,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, final
 
-from isthmus.errors import ArgumentError, DataError, DataWarning
+from isthmus.errors import ArgumentError, DataError, warn
 from isthmus.plurals import counted
 from isthmus.sources.tables.names import check_unique
 from isthmus.sources.tables.written_numbers import (
@@ -344,11 +343,9 @@ class TextTable:
         """Warn if the first line may be data."""
         numbers = [name for name in self.names if _NUMBER.fullmatch(name)]
         if 2 * len(numbers) >= len(self.names):
-            warnings.warn(
+            warn(
                 f"The first line of {self._path.name!r} has numbers as names of columns: "
-                f"{numbers[:3]}. If it is data, say that there is no header (--no-header).",
-                DataWarning,
-                stacklevel=2,
+                f"{numbers[:3]}. If it is data, say that there is no header (--no-header)."
             )
 
     def _refuse_open_quote(self, lines: list[str], cells: Sequence[Sequence[str]]) -> None:
