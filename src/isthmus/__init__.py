@@ -29,16 +29,9 @@ def _fit_as_read(data: Any, dag: Any, reading: Any, pseudo_count: float) -> Any:
     return fit_as_read(data, dag, reading, pseudo_count)
 
 
-def _columns_of(data: Any) -> Any:
-    from isthmus.sources.tables.like import columns_of
-
-    return columns_of(data)
-
-
 hooks.notebook_drawing = _notebook_drawing
 hooks.statistics_from_bytes = _statistics_from_bytes
 hooks.fit_as_read = _fit_as_read
-hooks.columns_of = _columns_of
 
 
 def __getattr__(name: str) -> Any:

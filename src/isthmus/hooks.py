@@ -18,8 +18,5 @@ statistics_from_bytes: Callable[[bytes, Any], Any]
 """Reads the statistics of a saved solution, which ``to_bytes`` of the same class has written, given
 the maps of its columns."""
 
-columns_of: Callable[[Any], tuple[Any, Callable[[Any, tuple[Any, ...]], Any]]]
-"""Returns the columns of a table, and a function that labels predictions as this table is."""
-
 fit_as_read: Callable[[Any, Any, Any, float], Any]
 """Fits a network to data, given the graph, the reading of the columns, and the pseudo-count."""

@@ -31,7 +31,7 @@ from isthmus.joint.secure_sum import protocol
 from isthmus.statistics import Kind, Schema, Variable
 
 pytest.importorskip("opendp")
-pytestmark = pytest.mark.filterwarnings("ignore:The noise")
+pytestmark = pytest.mark.filterwarnings("ignore:The noise", "ignore::isthmus.errors.NotesWarning")
 
 
 def test_the_same_columns_in_another_order_are_not_another_question(tmp_path: Path) -> None:

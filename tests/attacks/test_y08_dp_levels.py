@@ -65,7 +65,7 @@ def test_a_row_that_does_not_fit_changes_nothing(
     assert np.array_equal(site.exact(release, strange), site.exact(release, without))
 
 
-@pytest.mark.filterwarnings("ignore:The noise")
+@pytest.mark.filterwarnings("ignore:The noise", "ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize(
     ("name", "value"),
     [("ward", "X"), ("ward", None), ("ill", None), ("age", np.nan), ("dose", np.inf)],

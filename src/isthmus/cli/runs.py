@@ -22,6 +22,7 @@ from isthmus.cli.strategies import (
     transform_names,
 )
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
+from isthmus.errors import NotesWarning, warn
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
@@ -168,6 +169,8 @@ def explain(
         transform=arguments["transform"],
         **given,
     )
+    if problem.reading.cautions:
+        warn(NotesWarning(problem.reading.cautions))
     sentences = [
         f"Score {described(problem.score)} ({problem.score_reason}).",
         *chosen(problem),

@@ -43,7 +43,9 @@ def add(command: argparse.ArgumentParser) -> None:
         "--draws", type=at_least(1), default=1000, help="networks per chain; by default 1000"
     )
     command.add_argument(
-        "--chains", type=at_least(1), default=4, help="independent chains; by default 4"
+        "--chains",
+        type=at_least(1),
+        help="independent chains; by default 4, and 1 for an exact posterior",
     )
     command.set_defaults(run=run)
 
@@ -61,9 +63,8 @@ def run(options: argparse.Namespace) -> ExitCode:
         sampler, reason = options.sampler, "as requested"
         if sampler is None:
             sampler, reason = choose_sampler(problem.objective)
-        return [
-            f"Sampler {described(sampler)} ({reason}), {options.chains} × {options.draws} draws."
-        ]
+        chains = options.chains or sampler.chains
+        return [f"Sampler {described(sampler)} ({reason}), {chains} × {options.draws} draws."]
 
     if options.explain:
         return explain(

@@ -29,6 +29,7 @@ from isthmus.errors import (
     MissingValuesError,
     ModelWarning,
 )
+from isthmus.frames import columns_of
 from isthmus.graphs import Knowledge
 from isthmus.models import (
     DiscreteNetwork,
@@ -49,7 +50,6 @@ from isthmus.options import check_pseudo_count
 from isthmus.plurals import a_type
 from isthmus.results import CrossValidation
 from isthmus.sources import Frame, Missing, TimeUnit, as_source, transformed
-from isthmus.sources.tables.like import columns_of
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.types import Floats
 

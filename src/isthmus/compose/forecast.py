@@ -16,6 +16,7 @@ from isthmus.models.column_maps import read_column, table_values
 from isthmus.models.columns import encode_columns, label_array, number_column
 from isthmus.models.conditionals import Conditional, ConditionalGaussian, ProbabilityTable
 from isthmus.plurals import a_type
+from isthmus.results import Forecast
 from isthmus.sources import Series
 
 Dynamic: TypeAlias = GaussianNetwork | DiscreteNetwork | MixedNetwork
@@ -23,7 +24,7 @@ Dynamic: TypeAlias = GaussianNetwork | DiscreteNetwork | MixedNetwork
 
 def forecast(
     network: Dynamic, series: Series, *, steps: int = 1, draws: int = 1000, seed: int = 0
-) -> dict[str, NDArray[Any]]:
+) -> Forecast:
     """Simulate how a series goes on after its last row.
 
     Every draw continues the series step by step, so that the spread of the draws grows with the
@@ -46,8 +47,8 @@ def forecast(
 
     Returns
     -------
-    dict
-        For each variable an array of numbers or levels ``[step, draw]``.
+    Forecast
+        A dictionary with an array of numbers or levels ``[step, draw]`` for each variable.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def forecast(
             drawn[name].append(values)
         later = {Lag(lag.variable, lag.steps + 1): own for lag, own in past.items()}
         past = later | {Lag(name, 1): values for name, values in now.items()}
-    return {name: np.stack(values) for name, values in drawn.items()}
+    return Forecast({name: np.stack(values) for name, values in drawn.items()})
 
 
 def _last_rows(series: Series, lags: Mapping[str, Lag], draws: int) -> dict[Lag, NDArray[Any]]:

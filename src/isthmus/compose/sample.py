@@ -53,7 +53,7 @@ def sample(
     score: AnyScore | None = None,
     sampler: AnySampler | None = None,
     draws: int = 1000,
-    chains: int = 4,
+    chains: int | None = None,
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
@@ -79,9 +79,10 @@ def sample(
     sampler
         Sampling algorithm. By default chosen by the number of variables: exact if there are few.
     draws
-        Number of graphs to keep from each chain.
+        Number of graphs to draw; with several chains, of each chain.
     chains
-        Number of independent chains, which are compared with each other.
+        Number of independent chains, which are compared with each other. By default 4 Markov
+        chains, and a single one for independent draws from an exact posterior.
     knowledge
         Required and forbidden edges, and tiers: all graphs drawn agree with them.
     kinds
@@ -121,7 +122,7 @@ def sample(
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_count(draws, "draws", least=1, most=_MOST_DRAWS, optional=False)
-    check_count(chains, "chains", least=1, most=_MOST_CHAINS, optional=False)
+    check_count(chains, "chains", least=1, most=_MOST_CHAINS)
     check_progress(progress)
     begin = time.monotonic()
     accepts = (LOCAL_SCORES,) if sampler is None else check_sampler(sampler).accepts
@@ -153,6 +154,7 @@ def sample(
         sampler, reason = choose_sampler(objective)
     else:
         reason = "as requested"
+    chains = sampler.chains if chains is None else int(chains)
     if time_limit is not None:
         time_limit -= time.monotonic() - begin - problem.waited
     name = type(sampler).__name__
@@ -162,7 +164,7 @@ def sample(
             problem.constraints,
             np.random.default_rng(seed),
             draws=int(draws),
-            chains=int(chains),
+            chains=chains,
         )
         result, status = drive(run, name, time_limit=time_limit, report=report)
     if result.chains.shape[1] == 0:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus import hooks
 from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.frames import cells_of, columns_of, table_of
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import NetworkMaps, check_maps, observed_values, read_column
@@ -390,7 +391,7 @@ class DiscreteNetwork:
 
     def _predicted(self, data: Any, target: str, unseen: Unseen) -> tuple[Floats, Any]:
         """Return probabilities for each row, and a function that labels them as the table is."""
-        columns, labelled = hooks.columns_of(data)
+        columns, labelled = columns_of(data)
         cut = {v: own.read(v, columns[v]) for v, own in self.maps.items() if v in columns}
         if cut:
             columns = {v: columns[v] for v in columns} | cut
@@ -408,6 +409,20 @@ class DiscreteNetwork:
             row *= len(self.levels[parent])
             row += columns[parent]
         return row
+
+    def to_frame(self, node: str, like: object = None) -> Any:
+        """Return one row per cell of the probability table of a node.
+
+        Parameters
+        ----------
+        node
+            Name of the node.
+        like
+            As for :func:`isthmus.to_frame`.
+        """
+        levels = {v: self.levels[v] for v in (*self.dag.parents(node), node)}
+        counts = {} if self.counts is None else {"count": self.counts[node]}
+        return table_of(cells_of(levels, {"probability": self.tables[node], **counts}), like)
 
     def reorder(self, nodes: Sequence[str]) -> DiscreteNetwork:
         """Return the same network with its nodes in another order."""

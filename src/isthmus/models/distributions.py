@@ -11,6 +11,7 @@ from typing import Any, TypeVar, final
 import numpy as np
 
 from isthmus.errors import ArgumentError, MismatchError, SchemaError
+from isthmus.frames import cells_of, table_of
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import ColumnMap, NetworkMaps, TimeMap, scored_nodes, table_values
 from isthmus.models.columns import Level
@@ -110,6 +111,11 @@ class Probabilities(DrawnAnswer):
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.array(self.values, dtype=dtype)
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per combination of levels; see :func:`isthmus.to_frame`."""
+        values = {"probability": self.values} | _errors(self)
+        return table_of(cells_of(self.levels, values), like)
+
     def __str__(self) -> str:
         lines, errors = [", ".join(self.names)], (self.error, self.sampling_error)
         for place in np.ndindex(self.values.shape):
@@ -117,6 +123,8 @@ class Probabilities(DrawnAnswer):
             row = ", ".join(str(own[i]) for own, i in known)
             lines.append(f"{row}: {self.values[place]:.4f}{_unsure(errors, place)}")
         return _joined(lines, errors, self.unseen, self.note)
+
+    __repr__ = __str__
 
 
 @final
@@ -147,9 +155,17 @@ class Explanation:
             raise ArgumentError(f"{name!r} is not one of {list(self.values)}.")
         return self.values[name]
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per variable; see :func:`isthmus.to_frame`."""
+        values = np.empty(len(self.values), dtype=object)
+        values[:] = list(self.values.values())
+        return table_of({"variable": np.array([*self.values]), "value": values}, like)
+
     def __str__(self) -> str:
         rows = [f"{name}: {_plain(self.maps, name, value)}" for name, value in self.values.items()]
         return "\n".join([*rows, f"log-probability: {self.log_probability:.6g}"])
+
+    __repr__ = __str__
 
 
 def _plain(maps: NetworkMaps, name: str, value: Level | float) -> str:
@@ -203,6 +219,10 @@ class Normal(DrawnAnswer):
         deviation: Floats = np.sqrt(self.covariance.diagonal())
         return deviation
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per variable; see :func:`isthmus.to_frame`."""
+        return table_of(_moments(self), like)
+
     def __str__(self) -> str:
         errors = None, self.sampling_error
         lines = [
@@ -213,6 +233,8 @@ class Normal(DrawnAnswer):
             )
         ]
         return _joined(lines, errors, (), self.note)
+
+    __repr__ = __str__
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -287,6 +309,10 @@ class NormalMixture(DrawnAnswer):
         error: Floats = np.sqrt(self.weights**2 @ (self.means - self.mean) ** 2)
         return error
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per variable; see :func:`isthmus.to_frame`."""
+        return table_of(_moments(self), like)
+
     def __str__(self) -> str:
         errors = self.error, self.sampling_error
         lines = [
@@ -297,6 +323,8 @@ class NormalMixture(DrawnAnswer):
             )
         ]
         return _joined(lines, errors, self.unseen, self.note)
+
+    __repr__ = __str__
 
     def quantile(self, share: float) -> Floats:
         """Return for each variable the value with this probability of smaller ones."""
@@ -399,6 +427,12 @@ class Nonparanormal(DrawnAnswer):
         check_level(level)
         return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per variable; see :func:`isthmus.to_frame`."""
+        low, high = self.interval()
+        columns = {"variable": np.array(self.names), "median": self.median}
+        return table_of(columns | {"lower": low, "upper": high} | _errors(self), like)
+
     def __str__(self) -> str:
         lines, errors, ends = [], (self.error, self.sampling_error), self.interval()
         scores = [self.scores.quantile(share) for share in (0.025, 0.975)]
@@ -416,6 +450,8 @@ class Nonparanormal(DrawnAnswer):
         unseen = self.scores.unseen if isinstance(self.scores, NormalMixture) else ()
         return _joined(lines, errors, unseen, self.scores.note, given="the graph and the scores")
 
+    __repr__ = __str__
+
 
 AnswerT = TypeVar("AnswerT", Normal, NormalMixture)
 
@@ -431,6 +467,17 @@ def centre(answer: Probabilities | Normal | NormalMixture | Nonparanormal) -> Fl
     if isinstance(answer, Probabilities):
         return answer.values
     return answer.median if isinstance(answer, Nonparanormal) else answer.mean
+
+
+def _moments(answer: Normal | NormalMixture) -> dict[str, Any]:
+    columns = {"variable": np.array(answer.names), "mean": answer.mean}
+    return columns | {"standard_deviation": answer.deviation} | _errors(answer)
+
+
+def _errors(answer: Probabilities | Normal | NormalMixture | Nonparanormal) -> dict[str, Any]:
+    simulation = None if isinstance(answer, Normal) else answer.error
+    errors = {"simulation_error": simulation, "sampling_error": answer.sampling_error}
+    return {name: error for name, error in errors.items() if error is not None}
 
 
 def _summed(redraw: Callable[[], Floats], axes: tuple[int, ...]) -> Floats:

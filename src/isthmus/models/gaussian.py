@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus import hooks
 from isthmus.errors import DataError, SchemaError
+from isthmus.frames import columns_of, edges_of, table_of
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import (
@@ -392,7 +393,7 @@ class GaussianNetwork:
         array or series
             For a table of pandas, Polars or PyArrow, a series of the same kind with the same index.
         """
-        data, labelled = hooks.columns_of(data)
+        data, labelled = columns_of(data)
         own = np.array([self.dag.index(target)], np.intp)
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
@@ -410,6 +411,10 @@ class GaussianNetwork:
     def _numbers(self, name: str, column: object) -> Floats:
         """Return a column of a table as numbers of the network."""
         return number_column(name, read_column(self.maps, name, column))
+
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per edge, with its coefficient; see :func:`isthmus.to_frame`."""
+        return table_of(edges_of(self.dag.nodes, self.weights(), "coefficient"), like)
 
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
         """Return the same network with its nodes in another order."""

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from isthmus import hooks
 from isthmus.errors import GraphError
+from isthmus.frames import columns_of
 from isthmus.graphs import DAG
 from isthmus.models.columns import Level, number_column, number_of_rows, refuse_strangers
 from isthmus.models.conditionals import Columns, Conditional, NormalConditional
@@ -246,7 +247,7 @@ class GPNetwork:
         """
         self.dag.index(target)
         check_simulations(simulations)
-        data, labelled = hooks.columns_of(data)
+        data, labelled = columns_of(data)
         refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
         columns = {v: number_column(v, data[v]) for v in names}

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus import hooks
 from isthmus.errors import MismatchError, SchemaError
+from isthmus.frames import columns_of
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import (
@@ -384,7 +385,7 @@ class MixedNetwork:
         self.dag.index(target)
         if target not in self.levels:
             raise MismatchError(f"{target!r} is continuous; predict() gives its expected value.")
-        columns, labelled = hooks.columns_of(data)
+        columns, labelled = columns_of(data)
         found = self._predicted(columns, target, unseen, simulations, seed)
         return labelled(found, self.levels[target])
 
@@ -414,7 +415,7 @@ class MixedNetwork:
             As in `predict_probabilities`.
         """
         self.dag.index(target)
-        columns, labelled = hooks.columns_of(data)
+        columns, labelled = columns_of(data)
         found: NDArray[Any] = self._predicted(columns, target, unseen, simulations, seed)
         if target in self.levels:
             found = label_array(self.levels[target])[found.argmax(axis=1)]

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.errors import ArgumentError
+from isthmus.frames import cells_of, table_of
 from isthmus.models.columns import Level
 from isthmus.models.distributions import (
     Nonparanormal,
@@ -93,6 +94,11 @@ class ProbabilityRange(_Range):
         low = Probabilities(self.levels, self.lower)[level]
         return low, Probabilities(self.levels, self.upper)[level]
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per combination of levels; see :func:`isthmus.to_frame`."""
+        values = {"lower": self.lower, "upper": self.upper}
+        return table_of(cells_of(self.levels, values), like)
+
     def __str__(self) -> str:
         lines = [f"not identified: {self.reason}", ", ".join(self.names)]
         lower, upper, ends = self.lower, self.upper, self.confidence_interval()
@@ -104,6 +110,8 @@ class ProbabilityRange(_Range):
                 f"{row}: between {lower[place]:.4f} and {upper[place]:.4f}{_with_errors(wide)}"
             )
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 @final
@@ -152,6 +160,11 @@ class MeanRange(_Range):
         place = self.names.index(name)
         return float(self.lower[place]), float(self.upper[place])
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per target; see :func:`isthmus.to_frame`."""
+        columns = {"variable": np.array(self.names), "lower": self.lower, "upper": self.upper}
+        return table_of(columns, like)
+
     def __str__(self) -> str:
         if not self.answers:
             return f"not identified: {self.reason}"
@@ -165,6 +178,8 @@ class MeanRange(_Range):
             wide = None if ends is None else [shown(maps, name, float(end[i])) for end in ends]
             bounds.append(text + _with_errors(None if wide is None else (wide[0], wide[1])))
         return "\n".join([f"not identified: {self.reason}", *bounds])
+
+    __repr__ = __str__
 
 
 def _with_errors(ends: tuple[str, str] | None) -> str:

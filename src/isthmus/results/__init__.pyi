@@ -25,6 +25,8 @@ from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.effects import EffectComparison, EffectEstimate, PossibleEffect, ZeroEffect
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
+from isthmus.results.forecast import Forecast
+from isthmus.results.node_matrix import NodeMatrix
 from isthmus.results.pag_solution import PAGSolution
 from isthmus.results.posterior import EffectModel, Posterior
 from isthmus.results.provenance import Provenance
@@ -52,9 +54,11 @@ __all__ = [
     "ExactDetails",
     "ExactPosteriorDetails",
     "Feature",
+    "Forecast",
     "Identification",
     "IndependenceDetails",
     "ModelDetails",
+    "NodeMatrix",
     "NoiseDetails",
     "OrderDetails",
     "PAGSolution",

@@ -77,6 +77,8 @@ class ChainAgreement:
             f"two of them ({named}{more}). Draw longer chains, and do not rely on these edges."
         )
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -158,6 +160,8 @@ class WeightDiagnostics:
         if self.collapsed:
             text += " Draw more, or use the target score itself in the chains."
         return text
+
+    __repr__ = __str__
 
 
 def weight_diagnostics(log_weights: NDArray[np.float64]) -> WeightDiagnostics:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
+
+from isthmus.frames import table_of
 
 
 @final
@@ -37,8 +39,15 @@ class CrossValidation:
         """
         return float(np.std(self.log_likelihoods, ddof=1) / np.sqrt(len(self.sizes)))
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per fold; see :func:`isthmus.to_frame`."""
+        columns = {"fold": range(len(self.sizes)), "rows": self.sizes}
+        return table_of(columns | {"log_likelihood": self.log_likelihoods}, like)
+
     def __str__(self) -> str:
         return (
             f"Log-likelihood per row {self.mean:.5g} (standard error {self.standard_error:.2g}, "
             f"{len(self.sizes)} folds)"
         )
+
+    __repr__ = __str__

@@ -148,6 +148,8 @@ class Directions:
         text = "; ".join(clauses)
         return f"{text[0].upper()}{text[1:]}."
 
+    __repr__ = __str__
+
     def _why_open(self) -> str:
         one = len(self.open) == 1
         if any(edge not in self.margins for edge in self.open):

@@ -58,3 +58,5 @@ class Disclosure:
             return "No data were released: nothing left this process."
         lines = [f"{e.site}: {e.what} ({e.form}, {e.size} numbers)" for e in self.entries]
         return "\n".join(lines)
+
+    __repr__ = __str__

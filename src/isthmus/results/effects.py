@@ -322,6 +322,8 @@ class EffectEstimate:
             more += _GIVEN.format(self.cause, self.effect)
         return f"{text}.{more}" if more else text
 
+    __repr__ = __str__
+
     def _way(self) -> str:
         """Say how an identified effect was estimated."""
         own = self.alternatives[0]

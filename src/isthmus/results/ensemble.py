@@ -8,7 +8,7 @@ from functools import cached_property
 from numbers import Real
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.results.draws import check_numbers
 from isthmus.results.ensemble_file import read_ensemble, write_ensemble
 from isthmus.results.features import Feature, Graphs, descendants, markov_blankets
+from isthmus.results.node_matrix import NodeMatrix
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -171,45 +172,46 @@ class Ensemble:
         """The distinct graphs, in the order of `weights`."""
         return tuple(self.dag(i) for i in range(len(self)))
 
-    def edge_probabilities(self) -> NDArray[np.float64]:
+    def edge_probabilities(self) -> NodeMatrix:
         """Return the total weight of the graphs with each edge ``[from, to]``.
 
         For a bootstrap this is the share of the replicates that have the edge; for draws from a
         posterior, its probability. Rows and columns are in the order of `nodes`.
         """
-        return self._average(lambda graphs: graphs)
+        return self._named(self._average(lambda graphs: graphs))
 
-    def adjacency_probabilities(self) -> NDArray[np.float64]:
+    def adjacency_probabilities(self) -> NodeMatrix:
         """Return the total weight of the graphs with an edge, in either direction.
 
         For a bootstrap this is the share of the replicates. The matrix is symmetric.
         """
-        edges = self.edge_probabilities()
-        return np.minimum(edges + edges.T, 1.0)
+        edges = np.asarray(self.edge_probabilities())
+        return self._named(np.minimum(edges + edges.T, 1.0))
 
-    def direction_probabilities(self) -> NDArray[np.float64]:
+    def direction_probabilities(self) -> NodeMatrix:
         """Return how often an edge has the direction ``[from, to]``, if there is one.
 
         For a bootstrap this is a share of the replicates with the edge.
         It is 0 in both directions for nodes that are adjacent in none of the graphs.
         """
-        edges = self.edge_probabilities()
+        edges = np.asarray(self.edge_probabilities())
         either = edges + edges.T
-        return np.divide(edges, either, out=np.zeros_like(edges), where=either > 0)
+        shares = np.divide(edges, either, out=np.zeros_like(edges), where=either > 0)
+        return self._named(shares)
 
-    def path_probabilities(self) -> NDArray[np.float64]:
+    def path_probabilities(self) -> NodeMatrix:
         """Return the total weight of the graphs with a directed path ``[from, to]``.
 
         In these graphs one node is an ancestor of the other.
         """
-        return self._average(descendants)
+        return self._named(self._average(descendants))
 
-    def markov_blanket_probabilities(self) -> NDArray[np.float64]:
+    def markov_blanket_probabilities(self) -> NodeMatrix:
         """Return the total weight of the graphs with one node in the Markov blanket of the other.
 
         The matrix is symmetric.
         """
-        return self._average(markov_blankets)
+        return self._named(self._average(markov_blankets))
 
     def probability(self, feature: AnyFeature) -> float:
         """Return the total weight of the graphs with a feature, or the mean of a function of them.
@@ -293,7 +295,7 @@ class Ensemble:
             totals[cpdag] = totals.get(cpdag, 0.0) + weight
         return tuple(sorted(totals.items(), key=lambda item: -item[1]))
 
-    def compelled_probabilities(self) -> NDArray[np.float64]:
+    def compelled_probabilities(self) -> NodeMatrix:
         """Return the total weight of the graphs whose CPDAG has the direction ``[from, to]``.
 
         The directions of the other edges of a graph differ between equivalent graphs, which no
@@ -305,7 +307,7 @@ class Ensemble:
         for cpdag, weight in self.equivalence_classes():
             for a, b in cpdag.directed:
                 total[index[a], index[b]] += weight
-        return total
+        return self._named(total)
 
     @property
     def effective_size(self) -> float:
@@ -378,6 +380,9 @@ class Ensemble:
             total += self.weights[part] @ of(graphs).reshape(len(graphs), d * d)
         return np.minimum(total, 1.0).reshape(d, d)
 
+    def _named(self, values: NDArray[np.float64]) -> NodeMatrix:
+        return NodeMatrix.of(self.nodes, values, "share")
+
     def _adjacency(self) -> Iterator[tuple[slice, Graphs]]:
         """Unpack the graphs, some at a time."""
         d = len(self.nodes)
@@ -386,6 +391,10 @@ class Ensemble:
             part = slice(first, first + step)
             yield part, unpack(self.parents[part])
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per edge that occurs, with its share; see :func:`isthmus.to_frame`."""
+        return self.edge_probabilities().to_frame(like)
+
     def _repr_html_(self) -> str | None:
         from isthmus.plots import notebook_drawing
 
@@ -393,10 +402,6 @@ class Ensemble:
         strengths = {(a, b): float(edges[graph.index(a), graph.index(b)]) for a, b in graph.edges}
         caption = f"{self}\nDrawn: edges in more than half of the graphs."
         return notebook_drawing(graph, caption, strengths=strengths or None)
-
-    def __repr__(self) -> str:
-        graphs = counted(len(self), "distinct graph")
-        return f"Ensemble({graphs} of {counted(len(self.nodes), 'node')})"
 
     def __str__(self) -> str:
         either = self.adjacency_probabilities()[np.triu_indices(len(self.nodes), 1)]
@@ -407,6 +412,8 @@ class Ensemble:
         pairs += f"graphs, {unstable} in {1.0 - _STABLE:.0%} to {_STABLE:.0%}"
         first = f"{graphs}, with {either.sum():.1f} edges on average"
         return "\n".join((first, pairs, *self.notes))
+
+    __repr__ = __str__
 
 
 def unpack(parents: NDArray[np.uint64]) -> Graphs:

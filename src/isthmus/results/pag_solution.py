@@ -207,3 +207,5 @@ class PAGSolution:
         )
         lines = [f"{edges}, {variables}, hidden common causes allowed", self.choice]
         return "\n".join((*lines, str(self.status), *kinds, *self.notes))
+
+    __repr__ = __str__

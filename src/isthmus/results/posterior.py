@@ -31,6 +31,7 @@ from isthmus.results.draws import (
 )
 from isthmus.results.ensemble import AnyFeature, Ensemble, averaged_dag, dag_above
 from isthmus.results.features import edge, path, positions
+from isthmus.results.node_matrix import NodeMatrix
 from isthmus.results.provenance import Provenance
 from isthmus.results.status import Status
 
@@ -142,28 +143,36 @@ class Posterior:
         """Number of rows of the data; None if not known."""
         return self.ensemble.rows
 
-    def edge_probabilities(self) -> NDArray[np.float64]:
+    def edge_probabilities(self) -> NodeMatrix:
         """Return the probability of each edge ``[from, to]``, in the order of `nodes`.
 
         If they are estimated by Markov chains, `agreement` and `edges_by_chain` show their Monte
         Carlo error.
         """
-        return self._edges.copy()
+        return self._named(self._edges)
 
-    def path_probabilities(self) -> NDArray[np.float64]:
+    def adjacency_probabilities(self) -> NodeMatrix:
+        """Return the probability of an edge between two nodes, in either direction.
+
+        The matrix is symmetric. Directions may be open where adjacency is sure: equivalent graphs
+        have the same adjacencies.
+        """
+        return self._named(np.minimum(self._edges + self._edges.T, 1.0))
+
+    def path_probabilities(self) -> NodeMatrix:
         """Return the probability that there is a directed path ``[from, to]``.
 
         Unless it is exact, `trace` of a path shows the Monte Carlo error.
         """
         exact = self.exact_paths
-        return self.ensemble.path_probabilities() if exact is None else exact.copy()
+        return self._named(self.ensemble.path_probabilities() if exact is None else exact)
 
-    def markov_blanket_probabilities(self) -> NDArray[np.float64]:
+    def markov_blanket_probabilities(self) -> NodeMatrix:
         """Return the probability that one node is in the Markov blanket of the other.
 
         It is an average over the draws; `trace` of the feature shows its Monte Carlo error.
         """
-        return self.ensemble.markov_blanket_probabilities()
+        return self._named(self.ensemble.markov_blanket_probabilities())
 
     def probability(self, feature: AnyFeature) -> float:
         """Return the probability of a feature, or the expectation of a function of the graph.
@@ -219,12 +228,12 @@ class Posterior:
         """
         return self.ensemble.equivalence_classes()
 
-    def compelled_probabilities(self) -> NDArray[np.float64]:
+    def compelled_probabilities(self) -> NodeMatrix:
         """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG.
 
         It is an average over the draws; `trace` of a feature shows its Monte Carlo error.
         """
-        return self.ensemble.compelled_probabilities()
+        return self._named(self.ensemble.compelled_probabilities())
 
     def effects(self, cause: str, effect: str, *, seed: int = 0) -> NDArray[np.float64]:
         """Draw the total effect of one variable on another, for each draw of a graph.
@@ -253,7 +262,7 @@ class Posterior:
         drawn = model.draw(dags, a, b, np.random.default_rng(seed))
         return drawn.reshape(self.chains.shape)
 
-    def effect_deviations(self, *, seed: int = 0) -> NDArray[np.float64]:
+    def effect_deviations(self, *, seed: int = 0) -> NodeMatrix:
         """Return the posterior standard deviation of each total effect ``[cause, effect]``.
 
         It includes the uncertainty about the graph and about the coefficients, as the draws of
@@ -274,10 +283,9 @@ class Posterior:
             total += weights[i]
             mean += weights[i] / total * away
             spread += weights[i] * (1.0 - weights[i] / total) * away**2
-        deviations: NDArray[np.float64] = np.sqrt(spread / total)
-        return deviations
+        return NodeMatrix.of(self.nodes, np.sqrt(spread / total), "deviation")
 
-    def mean_effects(self) -> NDArray[np.float64]:
+    def mean_effects(self) -> NodeMatrix:
         """Return the expected total effect ``[cause, effect]``, averaged over graphs.
 
         Graphs without a directed path contribute zero. `effect_deviations` returns the posterior
@@ -288,7 +296,10 @@ class Posterior:
         total = np.zeros((d, d))
         for dag, weight in zip(self.ensemble.dags, self.ensemble.weights, strict=True):
             total += weight * model.mean(dag)
-        return total
+        return NodeMatrix.of(self.nodes, total, "effect")
+
+    def _named(self, values: NDArray[np.float64]) -> NodeMatrix:
+        return NodeMatrix.of(self.nodes, values, "probability")
 
     def _effect_model(self) -> EffectModel:
         if self.effect_model is None:
@@ -450,6 +461,13 @@ class Posterior:
 
         return read_posterior(path, cls)
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per edge that occurs, with its probability.
+
+        See :func:`isthmus.to_frame`.
+        """
+        return self.edge_probabilities().to_frame(like)
+
     def _repr_html_(self) -> str | None:
         from isthmus.plots import notebook_drawing
 
@@ -465,7 +483,7 @@ class Posterior:
         if self.chain_edges is not None and self.log_weights is None:
             edges: NDArray[np.float64] = self.chain_edges.mean(axis=0)
             return edges
-        return self.ensemble.edge_probabilities()
+        return np.asarray(self.ensemble.edge_probabilities())
 
     def __str__(self) -> str:
         chains, draws = self.chains.shape
@@ -481,3 +499,5 @@ class Posterior:
             str(self.status),
         ]
         return "\n".join((*lines, *self.notes))
+
+    __repr__ = __str__

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import final
+from typing import Any, final
 
+from isthmus.frames import table_of
 from isthmus.models.column_maps import ColumnMap, TimeMap
 
 
@@ -73,6 +74,8 @@ class ColumnReading:
         if self.read_as is ReadAs.LEFT_OUT:
             return f"{self.name} ({self.reason})"
         return f"{self.name}: {self.read_as} ({self.reason})"
+
+    __repr__ = __str__
 
 
 @final
@@ -178,9 +181,20 @@ class Reading:
             ),
         )
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per column: how it was read, and why; see :func:`isthmus.to_frame`."""
+        columns = {
+            "column": [column.name for column in self.columns],
+            "read_as": [str(column.read_as) for column in self.columns],
+            "reason": [column.reason for column in self.columns],
+        }
+        return table_of(columns, like)
+
     def __str__(self) -> str:
         wide = max((len(c.name) for c in self.columns), default=0)
         return "\n".join(f"{c.name:<{wide}}  {c.read_as:<10}  {c.reason}" for c in self.columns)
+
+    __repr__ = __str__
 
 
 def _few_values(names: list[str], kinds: str) -> list[str]:

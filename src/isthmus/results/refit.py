@@ -66,3 +66,5 @@ class Refit:
             f"stay the same, {len(self.turned)} point the other way, {len(self.gone)} are gone, "
             f"{len(self.new)} are new."
         )
+
+    __repr__ = __str__

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from math import isnan
+from math import isnan, nan
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from isthmus import hooks
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning, warn
+from isthmus.frames import table_of
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.graphs.names import listed
 from isthmus.models import DiscreteNetwork, GPNetwork, Level, Network
@@ -483,6 +484,22 @@ class Solution:
         )
         Path(path).write_text(render(page), encoding="utf-8")
 
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per edge, with who decides its direction and by what margin.
+
+        See :func:`isthmus.to_frame`.
+        """
+        directions, edges = self.directions, self.dag.edges
+        determined = set(directions.determined)
+        columns = {
+            "from": [a for a, _ in edges],
+            "to": [b for _, b in edges],
+            "direction_determined": [edge in determined for edge in edges],
+            "decided_by": [directions.decided_by(edge) for edge in edges],
+            "margin": [directions.margins.get(edge, nan) for edge in edges],
+        }
+        return table_of(columns, like)
+
     def _repr_html_(self) -> str | None:
         from isthmus.plots import notebook_drawing
 
@@ -509,6 +526,8 @@ class Solution:
         if self.dag.edges:
             lines.append(str(self.directions))
         return "\n".join((*lines, *self.notes))
+
+    __repr__ = __str__
 
 
 def require_statistics(kept: StatisticsKept | None, instead: str) -> StatisticsKept:

@@ -51,3 +51,5 @@ class Status:
 
     def __str__(self) -> str:
         return f"{self.ending}: {self.message}"
+
+    __repr__ = __str__

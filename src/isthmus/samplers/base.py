@@ -134,10 +134,13 @@ class Sampler(ABC, Generic[ObjectiveT_contra]):
         The capabilities of an objective that the sampler can work with; one of them is enough.
     bias
         A sentence for the notes of a posterior, if the draws do not follow it.
+    chains
+        Number of chains by default.
     """
 
     accepts: ClassVar[Accepts]
     bias: ClassVar[str] = ""
+    chains: ClassVar[int] = 4
 
     @abstractmethod
     def begin(

@@ -51,6 +51,7 @@ class ExactPosterior(Sampler[LocalScore]):
     max_parents: int | None = None
     max_memory: float = 4e9
     accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+    chains: ClassVar[int] = 1  # independent draws need no comparison
 
     def __post_init__(self) -> None:
         require_integer(self, "max_parents", least=0, optional=True)

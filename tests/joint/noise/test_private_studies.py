@@ -51,7 +51,7 @@ from isthmus.statistics import CountPlan
 
 pytest.importorskip("opendp")
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:The noise"),
+    pytest.mark.filterwarnings("ignore:The noise", "ignore::isthmus.errors.NotesWarning"),
     # The number of rows is noisy too, so that any of these studies may seem to be small.
     pytest.mark.filterwarnings("ignore:.*rows for .*variables:isthmus.errors.DataWarning"),
 ]

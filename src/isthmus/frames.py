@@ -1,0 +1,128 @@
+"""Results as tables of pandas, Polars or PyArrow, and columns of such tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import ArgumentError, MissingExtraError
+from isthmus.plurals import a_type
+
+
+def table_of(columns: Mapping[str, Any], like: object = None) -> Any:
+    """Return columns as a table.
+
+    Parameters
+    ----------
+    columns
+        One-dimensional arrays of equal length, by name.
+    like
+        A table of pandas, Polars, PyArrow or Modin: the answer is one of the same library. For a
+        mapping of names to columns, it is a dictionary. By default it is a table of pandas; of
+        Polars or PyArrow, if the program uses these and not pandas.
+    """
+    if isinstance(like, Mapping):
+        return {name: np.asarray(column) for name, column in columns.items()}
+    import narwhals as nw
+
+    try:
+        library: Any = _used() if like is None else nw.get_native_namespace(nw.from_native(like))
+        plain = {name: np.asarray(column).tolist() for name, column in columns.items()}
+        return nw.from_dict(plain, backend=library).to_native()
+    except (TypeError, ValueError):
+        raise ArgumentError(
+            f"like is {a_type(like)}. Give a table of pandas, Polars or PyArrow, or a dictionary "
+            "of columns: the answer is a table of the same kind."
+        ) from None
+
+
+def _used() -> str:
+    """Return the library of tables that the program has imported, or one that is installed."""
+    libraries = ("pandas", "polars", "pyarrow")
+    for has in (sys.modules.get, find_spec):
+        for name in libraries:
+            if has(name) is not None:
+                return name
+    raise MissingExtraError("pandas", None, "to_frame() without `like`")
+
+
+def cells_of(levels: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one row per combination of levels; a name of a value gives way to a variable.
+
+    Parameters
+    ----------
+    levels
+        The levels of each variable.
+    values
+        Arrays with one axis per variable.
+    """
+    shape = tuple(len(own) for own in levels.values())
+    places = np.indices(shape).reshape(len(shape), -1)
+    columns: dict[str, Any] = {}
+    for (name, own), place in zip(levels.items(), places, strict=True):
+        column = np.empty(len(own), dtype=object)
+        column[:] = list(own)
+        columns[name] = column[place]
+    for name, array in values.items():
+        while name in columns:
+            name += "_"
+        columns[name] = np.asarray(array).ravel()
+    return columns
+
+
+def edges_of(nodes: Sequence[str], matrix: NDArray[Any], measure: str) -> dict[str, Any]:
+    """Return one row per entry ``[from, to]`` that is not zero, the largest first."""
+    places = np.argwhere(matrix != 0.0)
+    values = np.asarray(matrix)[places[:, 0], places[:, 1]]
+    order = np.argsort(-np.abs(values), kind="stable")
+    names = np.array(nodes, dtype=object)
+    return {
+        "from": names[places[order, 0]],
+        "to": names[places[order, 1]],
+        measure: values[order],
+    }
+
+
+def columns_of(data: Any) -> tuple[Any, Callable[[NDArray[Any], tuple[Any, ...]], Any]]:
+    """Return the columns of a table, and a function that labels an array with one row per row.
+
+    Parameters
+    ----------
+    data
+        A table of pandas, Polars, PyArrow or Modin. For a mapping of names to columns, it is
+        returned as it is, and so are arrays.
+
+    Returns
+    -------
+    columns
+        A mapping of names to columns.
+    labelled
+        Turns an array and its names into a series of the same library, or into a table if the array
+        has two dimensions, with the index of the rows if there is one.
+    """
+    if isinstance(data, Mapping):
+        return data, lambda values, _: values
+    import narwhals as nw
+
+    frame = nw.from_native(data, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return data, lambda values, _: values
+    library, index = nw.get_native_namespace(frame), nw.maybe_get_index(frame)
+
+    def labelled(values: NDArray[Any], names: tuple[Any, ...]) -> Any:
+        if values.ndim == 1:
+            made: Any = nw.new_series(str(names[0]), values.tolist(), backend=library)
+        else:
+            named = dict(zip(map(str, names), values.T.tolist(), strict=True))
+            made = nw.from_dict(named, backend=library)
+        native: Any = made.to_native()
+        if index is not None:
+            native.index = index
+        return native
+
+    return {name: frame[name].to_numpy() for name in frame.columns}, labelled
