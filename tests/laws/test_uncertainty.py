@@ -42,6 +42,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
     "PossibleEffect": {"interval": "confidence interval"},
     "Posterior": {
         "edge_probabilities": "agreement",
+        "adjacency_probabilities": "agreement",
         "path_probabilities": "trace",
         "markov_blanket_probabilities": "trace",
         "probability": "trace",
@@ -220,6 +221,7 @@ INTERNAL = {
     "SearchDetails",
     "Feature",
     "Hurdle",
+    "NodeMatrix",
     "MultinomialLogit",
     "ProbabilityTable",
     "Provenance",
@@ -242,7 +244,9 @@ def members(cls: type) -> set[str]:
         name
         for base in bases
         for name, value in vars(base).items()
-        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, kinds))
+        if not name.startswith("_")
+        and name != "to_frame"  # the same numbers in a table
+        and (inspect.isfunction(value) or isinstance(value, kinds))
     }
 
 

@@ -155,7 +155,7 @@ class Posterior:
         """Return the probability of an edge between two nodes, in either direction.
 
         The matrix is symmetric. Directions may be open where adjacency is sure: equivalent graphs
-        have the same adjacencies.
+        have the same adjacencies. `agreement` shows the Monte Carlo error of the two directions.
         """
         return self._named(np.minimum(self._edges + self._edges.T, 1.0))
 
