@@ -23,10 +23,12 @@ def _statistics_from_bytes(content: bytes, maps: Any) -> Any:
     return statistics_kept_from_bytes(content, maps)
 
 
-def _fit_as_read(data: Any, dag: Any, reading: Any, pseudo_count: float) -> Any:
+def _fit_as_read(
+    data: Any, dag: Any, reading: Any, pseudo_count: float, *, curves: bool = True
+) -> Any:
     from isthmus.compose.fit import fit_as_read
 
-    return fit_as_read(data, dag, reading, pseudo_count)
+    return fit_as_read(data, dag, reading, pseudo_count, curves=curves)
 
 
 hooks.notebook_drawing = _notebook_drawing

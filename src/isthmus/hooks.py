@@ -18,5 +18,6 @@ statistics_from_bytes: Callable[[bytes, Any], Any]
 """Reads the statistics of a saved solution, which ``to_bytes`` of the same class has written, given
 the maps of its columns."""
 
-fit_as_read: Callable[[Any, Any, Any, float], Any]
-"""Fits a network to data, given the graph, the reading of the columns, and the pseudo-count."""
+fit_as_read: Callable[..., Any]
+"""Fits a network to data, given the graph, the reading of the columns, the pseudo-count, and
+whether effects may be curved."""

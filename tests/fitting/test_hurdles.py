@@ -39,6 +39,7 @@ def test_amounts_with_many_zeros_get_a_hurdle_of_logarithms() -> None:
     assert (own.at, own.side, own.parents) == (0.0, 1, ("g",))
     assert isinstance(own.elsewhere, ProbabilityTable)
     np.testing.assert_allclose(own.elsewhere.probabilities[:, 1], [0.05, 0.4], atol=0.03)
+    assert isinstance(own.rest, ConditionalGaussian)
     np.testing.assert_allclose(own.rest.intercepts, [8.0, 8.5], atol=0.15)
 
 
@@ -68,6 +69,7 @@ def test_the_density_is_that_of_the_definition() -> None:
     own = network.conditionals["gain"]
     assert isinstance(own, Hurdle)
     assert isinstance(own.elsewhere, ProbabilityTable)
+    assert isinstance(own.rest, ConditionalGaussian)
     g = (rows["g"] == "rich").astype(int)
     away = own.elsewhere.probabilities[g, 1]
     spread = np.sqrt(np.broadcast_to(own.rest.variances, (2,))[g])

@@ -220,7 +220,7 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
     sentence = (
         f"Challenged by curves at n = {problem.statistics.number_of_rows:,}, which lines did not "
         f"survive: learned again with `AdditiveEBIC`{scale}; {counted(bent, 'edge')} "
-        f"{'has a curve' if bent == 1 else 'have curves'}. `effect`, `fit` and queries use lines."
+        f"{'has a curve' if bent == 1 else 'have curves'}."
     )
     return Challenged(best.problem, agreed, sentence, changed=True, directed=directed)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from isthmus.compose.arguments import check_dag, check_kinds, check_missing
 from isthmus.compose.as_read import as_read
@@ -24,6 +25,7 @@ def fit(
     missing: Missing | None = None,
     groups: str | None = None,
     pseudo_count: float = 1.0,
+    curves: bool = True,
 ) -> Network:
     """Estimate the parameters of a network with a given graph.
 
@@ -43,6 +45,9 @@ def fit(
         then those within groups. For tables of continuous columns.
     pseudo_count
         Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
+    curves
+        Whether effects of continuous parents may be curved and interact, where that pays. It
+        needs the rows in memory, complete and without groups; otherwise effects are straight.
     """
     check_pseudo_count(pseudo_count)
     check_kinds(kinds)
@@ -50,7 +55,7 @@ def fit(
     source = as_source(
         data, kinds=kinds, columns=graph.nodes, missing=check_missing(missing), groups=groups
     )
-    network = fit_network(source, graph, pseudo_count)
+    network = fit_network(source, graph, pseudo_count, curves=curves)
     return replace(network, maps=source.reading().network_maps(graph.nodes))
 
 
@@ -63,16 +68,18 @@ def fit_as_read(
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
     groups: str | None = None,
+    curves: bool = True,
 ) -> Network:
     """Estimate parameters, with columns of the kinds that they had when the graph was learned.
 
     Parameters
     ----------
-    data, dag, pseudo_count, kinds, missing, groups
+    data, dag, pseudo_count, kinds, missing, groups, curves
         As for :func:`fit`.
     reading
         How columns were read. A source and statistics know their kinds.
     """
     data, kinds = as_read(data, reading, dag.nodes, kinds)
-    network = fit(data, dag, kinds=kinds, missing=missing, groups=groups, pseudo_count=pseudo_count)
+    options: dict[str, Any] = {"kinds": kinds, "missing": missing, "groups": groups}
+    network = fit(data, dag, pseudo_count=pseudo_count, curves=curves, **options)
     return replace(network, maps={**network.maps, **reading.network_maps(dag.nodes)})

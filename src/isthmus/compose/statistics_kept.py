@@ -22,6 +22,7 @@ from isthmus.errors import (
     MissingValuesError,
 )
 from isthmus.fitting import (
+    add_curves,
     fit_gaussian,
     fit_gp,
     fit_incomplete,
@@ -29,7 +30,7 @@ from isthmus.fitting import (
     fit_tables,
 )
 from isthmus.graphs import DAG, Knowledge
-from isthmus.models import GPNetwork, Level, Network
+from isthmus.models import GaussianNetwork, GPNetwork, Level, Network
 from isthmus.models.column_maps import ColumnMap, scored_nodes
 from isthmus.objectives import (
     CURVES,
@@ -199,11 +200,13 @@ class LearnedStatistics:
             return b""
         return pack_statistics(kept, self.score, self.nodes, self.fit_caveat)
 
-    def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
+    def fit(
+        self, dag: DAG, data: object | None, pseudo_count: float, *, curves: bool = True
+    ) -> Network:
         """Estimate the parameters of a network with this graph."""
         network = None if data is not None else self.statistics.fit(dag, pseudo_count)
         if network is not None:
-            return network
+            return refined(network, self.source, curves=curves)
         if data is not None and self.maps:
             data = transformed(data, self.maps).table
         schema = self.statistics.schema.without_features()
@@ -220,7 +223,7 @@ class LearnedStatistics:
                 "solution does not have its data (any more). Give them: solution.fit(data)."
             )
         try:
-            return fit_network(source, dag, pseudo_count)
+            return fit_network(source, dag, pseudo_count, curves=curves)
         except MissingValuesError as refusal:
             raise MissingValuesError(
                 "The table has missing values. Call solution.fit() without data to use the "
@@ -305,8 +308,26 @@ def statistics_kept_from_bytes(content: bytes, maps: Mapping[str, ColumnMap]) ->
     return LearnedStatistics(statistics, nodes, score, None, caveat, maps=maps)
 
 
-def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
-    """Estimate the parameters of a graph: tables, linear regressions, or both."""
+def refined(network: Network, source: Source | None, *, curves: bool) -> Network:
+    """Return a network of lines with what only its rows can tell, if they are at hand."""
+    if (
+        not isinstance(network, GaussianNetwork)
+        or network.rows is None
+        or source is None
+        or not source.in_memory
+        or source.has_missing
+        or source.group_column is not None
+        or len(network.dag.nodes) > MANY_COLUMNS
+    ):
+        return network
+    rows = Rows.gather(source, network.dag)
+    if rows.n != network.rows or not curves:
+        return network
+    return add_curves(network, rows)
+
+
+def fit_network(source: Source, dag: DAG, pseudo_count: float, *, curves: bool = True) -> Network:
+    """Estimate the parameters of a graph: tables, regressions, or both."""
     refuse_left_to_scores(source, "or fit the graph that learn finds: learn(data, missing=...)")
     refuse_back_in_time(dag, source.schema())
     kinds = {source.schema()[v].kind for v in dag.nodes}
@@ -315,7 +336,8 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
     if kinds == {Kind.CONTINUOUS} and source.in_memory and len(dag.nodes) > MANY_COLUMNS:
         return StandardisedColumns.gather(source, dag).fit(dag, pseudo_count)
     if kinds == {Kind.CONTINUOUS}:
-        return fit_gaussian(source.moments(dag.nodes), dag)
+        network = fit_gaussian(source.moments(dag.nodes), dag)
+        return refined(network, source, curves=curves)
     incomplete = source.incomplete_rows()
     if incomplete is not None:
         schema = source.schema()
@@ -329,4 +351,4 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
             "table into memory, if you may, and fit from that: isthmus.fit(table, dag) or "
             "solution.fit(table)."
         ) from refusal
-    return fit_mixed(rows, dag, pseudo_count=pseudo_count)
+    return fit_mixed(rows, dag, pseudo_count=pseudo_count, curves=curves)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import Family, fit_levels, fit_regression
 from isthmus.models import ConditionalGaussian, Hurdle
+from isthmus.models.conditionals import Columns, NormalConditional
 from isthmus.types import Floats
 
 _SHARE = 0.05
@@ -19,8 +17,12 @@ _FEWEST = 10
 """Least number of rows with that value, and of rows with others."""
 
 
-def fit_numbers(own: Floats, family: Family, pseudo_count: float) -> ConditionalGaussian | Hurdle:
+def fit_numbers(
+    own: Floats, family: Family, pseudo_count: float, nodes: int
+) -> NormalConditional | Hurdle:
     """Estimate the distribution of a continuous node: regressions, or a hurdle if that pays.
+
+    Regressions have curves and interactions where these pay (`curve_numbers`).
 
     A value has a probability in a hurdle and a density in a regression. To compare them, all
     numbers are taken as rounded, to the median difference of neighbouring ones: then both are
@@ -35,8 +37,11 @@ def fit_numbers(own: Floats, family: Family, pseudo_count: float) -> Conditional
         The rows of its parents.
     pseudo_count
         Weight of the prior, in rows.
+    nodes
+        Number of nodes of the network; 0 for lines alone.
     """
-    plain = fit_regression(own, family, pseudo_count)
+    lines = fit_regression(own, family, pseudo_count)
+    plain = curve_numbers(own, family, lines, pseudo_count, nodes)
     values, counts = np.unique(own, return_counts=True)
     at, most = float(values[counts.argmax()]), int(counts.max())
     few = max(_FEWEST, _SHARE * len(own))
@@ -46,7 +51,7 @@ def fit_numbers(own: Floats, family: Family, pseudo_count: float) -> Conditional
     away = own != at
     part = family.part(np.flatnonzero(away))
     elsewhere = fit_levels(away.astype(np.intp), (False, True), family, pseudo_count)
-    rest, side, score = _rest(own[away], at, part, pseudo_count, unit)
+    rest, side, score = _rest(own[away], at, part, pseudo_count, unit, nodes)
     score += float(elsewhere.log_density(away, family.columns()).sum())
     score -= 0.5 * np.log(len(own)) * (1 + elsewhere.parameters)
     against = float(_log_chances(plain, own, family.columns(), unit).sum())
@@ -55,29 +60,28 @@ def fit_numbers(own: Floats, family: Family, pseudo_count: float) -> Conditional
 
 
 def _rest(
-    values: Floats, at: float, family: Family, pseudo_count: float, unit: float
-) -> tuple[ConditionalGaussian, int, float]:
+    values: Floats, at: float, family: Family, pseudo_count: float, unit: float, nodes: int
+) -> tuple[NormalConditional, int, float]:
     """Return the regression of the other values, what it describes (`Hurdle.side`), and its BIC."""
-    own, score = _paying(values, np.full(len(values), unit), family, pseudo_count)
+    own, score = _paying(values, np.full(len(values), unit), family, pseudo_count, nodes)
     side = 1 if values.min() > at else -1 if values.max() < at else 0
     if side:
         distance = np.abs(values - at)
-        other, better = _paying(np.log(distance), unit / distance, family, pseudo_count)
+        other, better = _paying(np.log(distance), unit / distance, family, pseudo_count, nodes)
         if better > score:
             return other, side, better
     return own, 0, score
 
 
 def _paying(
-    inner: Floats, widths: Floats, family: Family, pseudo_count: float
-) -> tuple[ConditionalGaussian, float]:
+    inner: Floats, widths: Floats, family: Family, pseudo_count: float, nodes: int
+) -> tuple[NormalConditional, float]:
     """Regress on the parents that pay for themselves, added one by one, and return the BIC."""
     columns = family.columns()
 
     def scored(names: tuple[str, ...]) -> tuple[ConditionalGaussian, float]:
         own = fit_regression(inner, family.keep(names), pseudo_count)
-        logs = float(_log_chances(own, inner, columns, widths).sum())
-        return own, logs - 0.5 * np.log(len(inner)) * own.parameters
+        return own, _score(own, inner, columns, widths)
 
     chosen: tuple[str, ...] = ()
     best, score = scored(chosen)
@@ -87,13 +91,26 @@ def _paying(
         if trials[name][1] <= score:
             break
         chosen, (best, score) = (*chosen, name), trials[name]
-    return best, score
+    kept: NormalConditional = best
+    for some in dict.fromkeys((chosen, family.names)):  # a curve may pay where its line does not
+        part = family.keep(some)
+        start = best if some == chosen else fit_regression(inner, part, pseudo_count)
+        own = curve_numbers(inner, part, start, pseudo_count, nodes)
+        found = _score(own, inner, columns, widths)
+        if found > score:
+            kept, score = own, found
+    return kept, score
+
+
+def _score(own: NormalConditional, values: Floats, columns: Columns, widths: Floats) -> float:
+    logs = float(_log_chances(own, values, columns, widths).sum())
+    return logs - 0.5 * float(np.log(len(values))) * own.parameters
 
 
 def _log_chances(
-    own: ConditionalGaussian,
+    own: NormalConditional,
     values: Floats,
-    columns: Mapping[str, NDArray[Any]],
+    columns: Columns,
     widths: Floats | float,
 ) -> Floats:
     """Return the log-probabilities of intervals of these widths around values."""

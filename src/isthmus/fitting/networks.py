@@ -6,11 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError
+from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import Family, fit_levels, fit_regression
 from isthmus.fitting.hurdles import fit_numbers
 from isthmus.graphs import DAG
 from isthmus.models import (
     Conditional,
+    ConditionalGaussian,
     DiscreteNetwork,
     GaussianNetwork,
     MixedNetwork,
@@ -79,12 +81,48 @@ def fit_gaussian(moments: Moments | Regimes, dag: DAG) -> GaussianNetwork:
     return network
 
 
+def add_curves(network: GaussianNetwork, rows: Rows) -> GaussianNetwork | MixedNetwork:
+    """Add curves and interactions to the regressions of a network, where they pay.
+
+    Parameters
+    ----------
+    network
+        The network of lines, fitted to these rows.
+    rows
+        The rows; the nodes of the graph are variables of them.
+
+    Returns
+    -------
+    GaussianNetwork or MixedNetwork
+        The network as it is if no effect needs a curve.
+    """
+    dag, schema = network.dag, rows.schema
+    conditionals: dict[str, Conditional] = {}
+    for node in dag.nodes:
+        family = Family.of(rows, dag.parents(node))
+        slopes = [network.coefficients[node][p] for p in family.continuous]
+        plain = ConditionalGaussian(
+            (),
+            family.continuous,
+            np.array(network.intercepts[node]),
+            np.array(slopes),
+            np.array(network.variances[node]),
+            np.array(rows.n),
+        )
+        own = rows.values[:, schema.index(node)]
+        conditionals[node] = curve_numbers(own, family, plain, 1.0, len(dag.nodes))
+    if all(isinstance(own, ConditionalGaussian) for own in conditionals.values()):
+        return network
+    return MixedNetwork(dag, conditionals, network.cpdag, network.maps)
+
+
 def fit_mixed(
     rows: Rows,
     dag: DAG,
     *,
     pseudo_count: float = 1.0,
     observed: NDArray[np.bool_] | None = None,
+    curves: bool = True,
 ) -> MixedNetwork:
     """Estimate the parameters of a network of mixed variables.
 
@@ -106,7 +144,9 @@ def fit_mixed(
         below.
     observed
         Shape (n, d): which values of the rows were not imputed, in which case there are no
-        hurdles; None if all were observed. See `fit_incomplete`.
+        hurdles and no curves; None if all were observed. See `fit_incomplete`.
+    curves
+        Whether effects of continuous parents may be curved and interact, where that pays.
 
     Notes
     -----
@@ -127,7 +167,7 @@ def fit_mixed(
     the added rows.
     """
     check_pseudo_count(pseudo_count)
-    schema = rows.schema
+    schema, nodes = rows.schema, len(dag.nodes) if curves else 0
     conditionals: dict[str, Conditional] = {}
     for node in dag.nodes:
         parents = dag.parents(node)
@@ -137,7 +177,7 @@ def fit_mixed(
         if levels:
             conditionals[node] = fit_levels(own.astype(np.intp), levels, family, pseudo_count)
         elif observed is None:
-            conditionals[node] = fit_numbers(own, family, pseudo_count)
+            conditionals[node] = fit_numbers(own, family, pseudo_count, nodes)
         else:
             there = observed[:, schema.index(node)]
             conditionals[node] = fit_regression(own, family, pseudo_count, there)

@@ -8,11 +8,12 @@ Networks: ``{"format": "isthmus-network/1", "type": "discrete", "nodes": [...], 
 the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``intercepts``,
 ``coefficients`` (from node to parent to number) and ``variances`` instead. A fitted discrete
 network also has ``counts``, in the shape of its tables. ``"type": "mixed"`` has ``conditionals``:
-for each node an object with its own ``type``, ``table``, ``gaussian``, ``logit`` or ``hurdle``, and
-the fields of `ProbabilityTable`, `ConditionalGaussian`, `MultinomialLogit` or `Hurdle`, which
-contains two more such objects. ``maps`` has, for nodes that are
-not the values of their columns, the values ``at`` with their normal ``scores``, cut points ``at``
-between levels, or the ``unit`` of dates.
+for each node an object with its own ``type``, ``table``, ``gaussian``, ``logit``, ``hurdle`` or
+``curved``, and the fields of `ProbabilityTable`, `ConditionalGaussian`, `MultinomialLogit`,
+`Hurdle`, which contains two more such objects, or `CurvedGaussian` and `CurvedLogit`, which contain
+one: the ``regression`` on their ``terms``. ``maps`` has, for nodes that are not the values of their
+columns, the values ``at`` with their normal ``scores``, cut points ``at`` between levels, or the
+``unit`` of dates.
 
 Numbers are written with full precision.
 """
@@ -20,6 +21,7 @@ Numbers are written with full precision.
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -30,7 +32,10 @@ from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, wr
 from isthmus.models import (
     Conditional,
     ConditionalGaussian,
+    CurvedGaussian,
+    CurvedLogit,
     DiscreteNetwork,
+    Factor,
     GaussianNetwork,
     Hurdle,
     MixedNetwork,
@@ -39,7 +44,7 @@ from isthmus.models import (
     ProbabilityTable,
 )
 from isthmus.models.column_maps import plain_maps, read_network_maps
-from isthmus.models.conditionals import DiscreteConditional
+from isthmus.models.conditionals import DiscreteConditional, NormalConditional
 from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
@@ -258,6 +263,14 @@ def _conditional(own: Conditional) -> dict[str, Any]:
             "effects": [effect.tolist() for effect in own.effects],
             "slopes": own.slopes.tolist(),
         }
+    if isinstance(own, CurvedGaussian | CurvedLogit):
+        return {
+            "type": "curved",
+            "discrete": own.discrete,
+            "continuous": own.continuous,
+            "terms": [[asdict(factor) for factor in term] for term in own.terms],
+            "regression": _conditional(own.regression),
+        }
     if isinstance(own, Hurdle):
         return {
             "type": "hurdle",
@@ -274,10 +287,12 @@ def _from_conditional(own: dict[str, Any]) -> Conditional:
     if kind == "hurdle":
         elsewhere, rest = (_from_conditional(own[part]) for part in ("elsewhere", "rest"))
         if not isinstance(elsewhere, DiscreteConditional) or not isinstance(
-            rest, ConditionalGaussian
+            rest, NormalConditional
         ):
             raise FormatError("a hurdle has a table or a logit, and a gaussian distribution.")
         return Hurdle(float(own["at"]), elsewhere, rest, int(own["side"]))
+    if kind == "curved":
+        return _from_curved(own)
     counts = own.get("counts")
     seen = None if counts is None else np.array(counts, dtype=np.int64)
     if kind == "table":
@@ -296,3 +311,22 @@ def _from_conditional(own: dict[str, Any]) -> Conditional:
             tuple(own["levels"]), discrete, continuous, intercepts, effects, slopes
         )
     raise FormatError(f"the type of a distribution must be known, got {kind!r}.")
+
+
+def _from_curved(own: dict[str, Any]) -> Conditional:
+    regression = _from_conditional(own["regression"])
+    terms = tuple(tuple(_factor(factor) for factor in term) for term in own["terms"])
+    parents = tuple(own["discrete"]), tuple(own["continuous"])
+    if isinstance(regression, ConditionalGaussian):
+        return CurvedGaussian(*parents, terms, regression)
+    if isinstance(regression, MultinomialLogit):
+        return CurvedLogit(*parents, terms, regression)
+    raise FormatError("a curved distribution has a gaussian or a logit regression.")
+
+
+def _factor(own: dict[str, Any]) -> Factor:
+    window = own["window"]
+    if window is not None:
+        low, high = (float(end) for end in window)
+        window = low, high
+    return Factor(str(own["parent"]), int(own["degree"]), window)

@@ -10,6 +10,7 @@ from isthmus.models.conditionals import (
     MultinomialLogit,
     ProbabilityTable,
 )
+from isthmus.models.curved import CurvedGaussian, CurvedLogit, Factor
 from isthmus.models.discrete import DiscreteNetwork
 from isthmus.models.distributions import (
     Explanation,
@@ -30,9 +31,12 @@ __all__ = [
     "Conditional",
     "ConditionalGaussian",
     "Curve",
+    "CurvedGaussian",
+    "CurvedLogit",
     "DiscreteNetwork",
     "Effect",
     "Explanation",
+    "Factor",
     "GPNetwork",
     "GaussianNetwork",
     "Hurdle",

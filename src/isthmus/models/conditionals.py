@@ -292,7 +292,7 @@ class Hurdle(Conditional):
 
     at: float
     elsewhere: DiscreteConditional
-    rest: ConditionalGaussian
+    rest: NormalConditional
     side: int = 0
     levels: tuple[Level, ...] = ()
 

@@ -28,6 +28,7 @@ from isthmus.models.conditionals import (
     ProbabilityTable,
     configuration,
 )
+from isthmus.models.curved import CurvedGaussian, CurvedLogit
 from isthmus.models.distributions import NormalMixture, Probabilities, centre, in_units
 from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import check_joint_size, impossible
@@ -97,7 +98,8 @@ class MixedQuery:
             own = self.conditionals[name]
             if name in self.do or isinstance(own, ProbabilityTable | ConditionalGaussian):
                 continue
-            closed = isinstance(own, MultinomialLogit) or self._is_factor(name)
+            curved = isinstance(own, MultinomialLogit | CurvedGaussian | CurvedLogit)
+            closed = curved or self._is_factor(name)
             if not closed or not all(p in known for p in own.parents if not self._is_discrete(p)):
                 return None
         hidden = [v for v in nodes if self._is_discrete(v) and v not in known]
@@ -241,6 +243,10 @@ class MixedQuery:
                 mean[:, v] = self.do[name] if name in self.do else self.evidence[name]
                 continue
             own = self.conditionals[name]
+            if isinstance(own, CurvedGaussian):  # its parents are known
+                mean[:, v], noise[:, v] = own.mean(columns, n), own.variance(columns, n)
+                effect[:, v, v] = 1.0
+                continue
             assert isinstance(own, ConditionalGaussian)
             place = configuration(columns, own.discrete, own.intercepts.shape, n)
             slopes = own.coefficients.reshape(own.intercepts.size, len(own.continuous))[place]

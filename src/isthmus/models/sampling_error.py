@@ -21,9 +21,11 @@ from isthmus.models.conditionals import (
     DiscreteConditional,
     Hurdle,
     MultinomialLogit,
+    NormalConditional,
     ProbabilityTable,
     configuration,
 )
+from isthmus.models.curved import CurvedGaussian, CurvedLogit
 from isthmus.models.least_squares import regress, spectrum
 from isthmus.options import check_level
 from isthmus.types import Floats, Integers
@@ -216,8 +218,8 @@ def drawn_conditionals(
 
 def counted_rows(conditionals: Mapping[str, Conditional]) -> bool:
     """Return whether the numbers of rows behind the distributions are known."""
-    own = [*_with_counts(conditionals)]
-    own += [one.rest for one in conditionals.values() if isinstance(one, Hurdle)]
+    rests = {v: one.rest for v, one in conditionals.items() if isinstance(one, Hurdle)}
+    own = [*_with_counts(conditionals), *_with_counts(rests)]
     return bool(own) and all(one.counts is not None for one in own)
 
 
@@ -227,6 +229,7 @@ def _with_counts(
     """Yield what can have counts of all rows; roots of the graph always can."""
     for own in conditionals.values():
         one = own.elsewhere if isinstance(own, Hurdle) else own
+        one = one.regression if isinstance(one, CurvedGaussian) else one
         if isinstance(one, ProbabilityTable | ConditionalGaussian):
             yield one
 
@@ -243,14 +246,18 @@ def _prepared(
         root = _logit_root(own, columns, rows)
         changes = rng.standard_normal((DRAWS, len(root.T))) @ root.T
         return lambda i: _changed_logit(own, changes[i])
+    if isinstance(own, CurvedGaussian | CurvedLogit):
+        inner = _prepared(own.regression, own.columns(columns), rows, rng)
+        return lambda i: own.with_regression(inner(i))
     if isinstance(own, Hurdle):
         elsewhere = _prepared(own.elsewhere, columns, rows, rng)
-        rest = _prepared_gaussian(own.rest, _within(own.rest, columns), rng)
+        rest = _prepared(own.rest, columns, rows, rng)
 
         def hurdle(i: int) -> Conditional:
-            drawn = elsewhere(i)
-            assert isinstance(drawn, DiscreteConditional)
-            return replace(own, elsewhere=drawn, rest=rest(i))
+            one, other = elsewhere(i), rest(i)
+            assert isinstance(one, DiscreteConditional)
+            assert isinstance(other, NormalConditional)
+            return replace(own, elsewhere=one, rest=other)
 
         return hurdle
     assert isinstance(own, ConditionalGaussian)

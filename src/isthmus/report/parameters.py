@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import TypeAlias
 
@@ -14,6 +14,8 @@ from isthmus.models import (
     Conditional,
     ConditionalGaussian,
     Curve,
+    CurvedGaussian,
+    CurvedLogit,
     DiscreteNetwork,
     GaussianNetwork,
     GPNetwork,
@@ -23,6 +25,7 @@ from isthmus.models import (
     Network,
     ProbabilityTable,
 )
+from isthmus.models.curved import described_term
 from isthmus.types import Floats, Integers
 
 WIDTH, HEIGHT = 260.0, 170.0
@@ -126,6 +129,8 @@ def _conditional(own: Conditional, levels: Levels, name: str) -> list[Block]:
         return [_probabilities(own, levels)]
     if isinstance(own, ConditionalGaussian):
         return _equations(own, levels, name)
+    if isinstance(own, CurvedGaussian | CurvedLogit):
+        return _curved(own, levels, name)
     if isinstance(own, Hurdle):
         at = figure(own.at)
         away = f"log({name if own.at == 0 else f'{name} − {at}'})"
@@ -149,6 +154,40 @@ def _curves(network: GPNetwork, name: str) -> list[Block]:
         f"{figure(network.noises[name])}"
     )
     return [equation, *(draw_curve(network.curve(p, name), p, name) for p in parents)]
+
+
+def _curved(own: CurvedGaussian | CurvedLogit, levels: Levels, name: str) -> list[Block]:
+    """Return the regression on the terms, what they are, and drawings of single curves."""
+    names = {str(i): described_term(term, levels) for i, term in enumerate(own.terms)}
+    factors = {f.parent: f for term in own.terms for f in term if f.window is not None}
+    windows = "; ".join(
+        f"{v} from {figure(f.window[0])} to {figure(f.window[1])}"
+        for v, f in factors.items()
+        if f.window is not None
+    )
+    terms = Sentence(
+        f"Effects are curved or interact: T2, T3 and so on are Chebyshev polynomials, and numbers "
+        f"are scaled to the range from -1 to 1 ({windows})."
+    )
+    regression = replace(own.regression, continuous=tuple(names.values()))
+    if isinstance(regression, MultinomialLogit):
+        return [terms, *_log_odds(regression, levels)]
+    drawn = [] if regression.discrete else list(_drawn(own, name))
+    return [terms, *_equations(regression, levels, name), *drawn]
+
+
+def _drawn(own: CurvedGaussian | CurvedLogit, name: str) -> Iterator[CurveDrawing]:
+    """Yield the curves of parents whose effects are not straight, about their averages."""
+    assert isinstance(own, CurvedGaussian)
+    for parent in own.continuous:
+        single = [(i, t[0]) for i, t in enumerate(own.terms) if {f.parent for f in t} == {parent}]
+        if len(single) < 2 or single[0][1].window is None:
+            continue
+        at = np.linspace(*single[0][1].window, 101)
+        values = np.array([factor.at({parent: at}) for _, factor in single])
+        values -= values.mean(axis=1, keepdims=True)
+        mean = own.regression.coefficients[[i for i, _ in single]] @ values
+        yield draw_curve(Curve(at, mean, mean, mean), parent, name)
 
 
 def _equation(

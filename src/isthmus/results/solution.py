@@ -16,7 +16,7 @@ from isthmus.errors import IsthmusError, MismatchError, ModelWarning, warn
 from isthmus.frames import table_of
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.graphs.names import listed
-from isthmus.models import DiscreteNetwork, GPNetwork, Level, Network
+from isthmus.models import DiscreteNetwork, GaussianNetwork, GPNetwork, Level, Network
 from isthmus.models.column_maps import scored_nodes
 from isthmus.options import check_pseudo_count
 from isthmus.plurals import counted
@@ -55,7 +55,9 @@ class StatisticsKept(Protocol):
     def fit_caveat(self) -> str | None:
         """How the network of `fit` differs from the learned model; None if it does not."""
 
-    def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
+    def fit(
+        self, dag: DAG, data: object | None, pseudo_count: float, *, curves: bool = True
+    ) -> Network:
         """Estimate the parameters of a network with this graph."""
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
@@ -217,12 +219,19 @@ class Solution:
             return self.dag.cpdag()
         return self.dag.cpdag(self.knowledge)
 
-    def fit(self, data: object | None = None, *, pseudo_count: float = PSEUDO_COUNT) -> Network:
+    def fit(
+        self,
+        data: object | None = None,
+        *,
+        pseudo_count: float = PSEUDO_COUNT,
+        curves: bool = True,
+    ) -> Network:
         """Estimate parameters for the graph from the statistics it was learned from.
 
-        A graph of continuous variables gets a linear Gaussian network. If it was learned with a
-        nonlinear model, a `ModelWarning` says so. A graph of discrete variables gets probability
-        tables, with the counts behind them. A graph of both gets a `MixedNetwork`. The network
+        A graph of continuous variables gets a linear Gaussian network, and a `MixedNetwork` if
+        effects are curved or interact. If it was learned with a nonlinear model and has lines, a
+        `ModelWarning` says so. A graph of discrete variables gets probability tables, with the
+        counts behind them. A graph of both gets a `MixedNetwork`. The network
         keeps the equivalence class, so that an intervention whose effect the class does not
         identify is answered by a range. After ``learn(..., transform=...)`` it takes and gives
         values of the columns as they are in the table.
@@ -236,25 +245,32 @@ class Solution:
         pseudo_count
             Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
             For tables it is the equivalent sample size of a Dirichlet prior.
+        curves
+            Whether effects of continuous parents may be curved and interact, where that pays. It
+            needs rows, in memory or given, complete and without groups; otherwise effects are
+            straight.
         """
         check_pseudo_count(pseudo_count)
-        if self.parameters_kept is not None and data is None and pseudo_count == PSEUDO_COUNT:
+        usual = data is None and curves and pseudo_count == PSEUDO_COUNT
+        if self.parameters_kept is not None and usual:
             kept = self.parameters_kept
             return replace(kept, maps=self.reading.network_maps(self.dag.nodes))
         caveat = None
         if self.statistics_kept is None and data is not None:
-            network: Network = hooks.fit_as_read(data, self.dag, self.reading, pseudo_count)
+            network: Network = hooks.fit_as_read(
+                data, self.dag, self.reading, pseudo_count, curves=curves
+            )
         else:
             statistics_kept = self._require_statistics(
                 "Fit the parameters from data: solution.fit(data) or isthmus.fit(data, "
                 "solution.dag)."
             )
-            network = statistics_kept.fit(self.dag, data, pseudo_count)
+            network = statistics_kept.fit(self.dag, data, pseudo_count, curves=curves)
             caveat = statistics_kept.fit_caveat
         network = replace(network, maps=self.reading.network_maps(self.dag.nodes))
         if self.equivalent:
             network = replace(network, cpdag=self.cpdag)
-        if caveat is not None:
+        if caveat is not None and isinstance(network, GaussianNetwork):
             warn(caveat, ModelWarning)
         return network
 
