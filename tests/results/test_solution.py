@@ -10,7 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import MismatchError, ModelWarning
-from isthmus.models import GaussianNetwork
+from isthmus.models import GaussianNetwork, MixedNetwork
 from isthmus.plurals import counted
 from isthmus.results import Disclosure, Ending, Solution, Status
 
@@ -46,10 +46,13 @@ def curves() -> dict[str, np.ndarray]:
     return {"a": a, "b": b}
 
 
-def test_fitting_a_graph_of_curves_warns_that_the_network_is_linear() -> None:
+def test_fitting_lines_to_a_graph_of_curves_warns() -> None:
     learned = ist.learn(curves(), search=ist.NotearsAdditive(), progress=False)
     with pytest.warns(ModelWarning, match="linear Gaussian network"):
-        assert isinstance(learned.fit(), GaussianNetwork)
+        assert isinstance(learned.fit(curves=False), GaussianNetwork)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(learned.fit(), MixedNetwork)
 
 
 def test_the_report_of_a_graph_of_curves_shows_them_or_warns(
@@ -63,7 +66,7 @@ def test_the_report_of_a_graph_of_curves_shows_them_or_warns(
         raise MismatchError("There are no curves.")
 
     monkeypatch.setattr(Solution, "fit_gp", no_curves)
-    assert "does not include nonlinear effects" in report(learned, tmp_path)
+    assert "T3(a)" in report(learned, tmp_path)
 
 
 def report(learned: Solution, folder: Path) -> str:
@@ -77,7 +80,7 @@ def test_fitting_a_graph_of_neural_networks_warns() -> None:
     pytest.importorskip("jax")
     learned = ist.learn(curves(), search=ist.NotearsMLP(), progress=False, time_limit=5)
     with pytest.warns(ModelWarning, match="learned with Perceptrons"):
-        learned.fit()
+        learned.fit(curves=False)
 
 
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
