@@ -30,13 +30,14 @@ EXAMPLES = {
     "effect": "isthmus effect network.bif patients.csv smoke lung --change no yes --outcome yes",
     "simulate": "isthmus simulate fitted.json --rows 500 -o simulated.csv",
     "site new": "isthmus site new north --name north --organisation 'North Hospital'",
+    "site enrol": "isthmus site enrol north study isthmus://... --name north "
+    "--organisation 'North Hospital' --data pressure.csv",
     "coordinator new": "isthmus coordinator new lead --host coordinator.example.org",
     "study variables": "isthmus study variables --continuous age 0 120 --continuous pressure 0 300 "
     "-o variables.toml",
     "coordinator draft": "isthmus coordinator draft lead study --author north/identity.pem "
     "--title 'Blood pressure' --purpose 'Causes of high blood pressure' "
-    "--variables variables.toml --card north/card.toml --card east/card.toml "
-    "--card south/card.toml",
+    "--variables variables.toml --sites 3",
     "coordinator status": "isthmus coordinator status lead study",
     "coordinator run": "isthmus coordinator run lead study -o network.html",
     "study show": "isthmus study show study",

@@ -15,13 +15,17 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.joint_runs import add_joint_options, finish, learn_jointly, print_status, shown
 from isthmus.cli.keys import load_identity, say
+from isthmus.cli.output import give
 from isthmus.cli.outputs import check_outputs
-from isthmus.cli.parsing import host_name
+from isthmus.cli.parsing import host_name, port
 from isthmus.cli.strategies import missing_from
 from isthmus.cli.tables import knowledge_of
 
 if TYPE_CHECKING:
     from isthmus.cli.run_display import RunDisplay
+
+
+PORT = 9092
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -39,6 +43,9 @@ def add(command: argparse.ArgumentParser) -> None:
         action="append",
         required=True,
         help="name or address under which the sites reach this machine; may be repeated",
+    )
+    new.add_argument(
+        "--port", type=port, default=PORT, help=f"TCP port of the coordinator; by default {PORT}"
     )
     add_draft_options(action("draft", "write a study and sign it as its author", draft))
     run = action("run", "wait for the sites, learn, and write the result", _run)
@@ -78,6 +85,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.identity import Identity, key_text
+    from isthmus.joint.enrolment.invitation import Invitation
     from isthmus.joint.records.private_files import write_private
     from isthmus.joint.transport.certificates import own_certificate
 
@@ -89,9 +97,13 @@ def _new(options: argparse.Namespace) -> ExitCode:
     certificate, key = own_certificate("isthmus coordinator", list(hosts))
     (home / "server.crt").write_bytes(certificate)
     write_private(home / "server.pem", key)
-    (home / "host").write_text(options.host[0], encoding="utf-8")
+    invitation = Invitation.create(f"{options.host[0]}:{options.port}", certificate)
+    invitation.write(home / "invitation")
     say(f"Created keys and a certificate in {home}. The private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
+    say("Send this line to the sites; it invites them to enrol:")
+    say(str(invitation))
+    give(invitation=str(invitation))
     return ExitCode.DONE
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isthmus.cli.actions import LOOPBACK
 from isthmus.cli.described import described
+from isthmus.cli.enrolment import enrol_sites
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
-from isthmus.cli.parsing import host_and_port
+from isthmus.cli.parsing import at_least, host_and_port
 from isthmus.cli.strategies import missing_from, score_from, search_from
 from isthmus.errors import FormatError, MismatchError
 
@@ -120,7 +123,6 @@ def require_estimation(missing: Any) -> None:
         )
 
 
-PORT = 9092
 EPSILON = 1.0
 """Budget of a study that states none: a strong promise, and enough for some thousand rows of ten
 variables; see ``benchmarks/results/privacy-whitening.md``."""
@@ -145,13 +147,26 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="file of variables, which 'isthmus study variables' writes",
     )
-    draft.add_argument(
+    sites = draft.add_mutually_exclusive_group(required=True)
+    sites.add_argument(
+        "--sites",
+        type=at_least(2),
+        metavar="NUMBER",
+        help="wait until so many sites have enrolled ('isthmus site enrol'), draft the study with "
+        "them, and collect their signatures",
+    )
+    sites.add_argument(
         "--card",
         action="append",
         type=Path,
-        required=True,
         metavar="FILE",
-        help="card of a site; repeat for each site",
+        help="without a network: card of a site; repeat for each site",
+    )
+    draft.add_argument(
+        "--listen",
+        default=LOOPBACK,
+        metavar="ADDRESS",
+        help="with --sites: network address to listen on, as for 'isthmus coordinator run'",
     )
     draft.add_argument(
         "--method",
@@ -242,27 +257,49 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         "--address",
         type=host_and_port,
         metavar="HOST:PORT",
-        help=f"address of this machine; by default port {PORT}",
+        help="address under which sites reach this machine in the study; by default that of the "
+        "invitation",
     )
 
 
 def draft(options: argparse.Namespace) -> ExitCode:
-    """Write a study, and sign it as its author."""
-    from isthmus.joint.agreement.cards import Card, Folder
-    from isthmus.joint.agreement.study import Study
+    """Write a study, sign it as its author, and let the sites enrol if they are to."""
+    from isthmus.joint.agreement.cards import Card
+
+    prepared = require_drafted(options)
+    if options.sites is not None:
+        return enrol_sites(options, partial(write_draft, options, prepared))
+    write_draft(options, prepared, [Card.read(path) for path in options.card])
+    say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
+    return ExitCode.DONE
+
+
+def require_drafted(options: argparse.Namespace) -> tuple[Any, DraftedRequests]:
+    """Return the variables and the requests of a draft, and raise what is wrong with them."""
     from isthmus.joint.agreement.variables import read_variables
     from isthmus.joint.federation.series import lagged_variables
-    from isthmus.joint.methods.admm import admm
-    from isthmus.joint.noise.answers import require_possible
-    from isthmus.joint.secure_sum.protocol import SecureSums
 
     variables = read_variables(options.variables)
     if options.lags:
         variables = lagged_variables(variables, options.lags)
-    schema = variables.schema
     drafted = drafted_requests(options, variables)
+    _privacy(options, drafted)
+    return variables, drafted
+
+
+def write_draft(
+    options: argparse.Namespace, prepared: tuple[Any, DraftedRequests], cards: list[Card]
+) -> None:
+    """Write the folder of a study with these sites, signed by its author."""
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.study import Study
+    from isthmus.joint.enrolment.invitation import Invitation
+    from isthmus.joint.methods.admm import admm
+    from isthmus.joint.noise.answers import require_possible
+    from isthmus.joint.secure_sum.protocol import SecureSums
+
+    variables, drafted = prepared
     author = load_identity(_author(options))
-    cards = [Card.read(path) for path in options.card]
     certificate = (options.home / "server.crt").read_bytes()
     study = Study.draft(
         options.title,
@@ -270,7 +307,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
         author=author.public,
         coordinator=load_identity(options.home / "identity.pem").public,
         members=[card.member for card in cards],
-        schema=schema,
+        schema=variables.schema,
         bounds=variables.bounds,
         protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, certificate)),
         requests=drafted.names,
@@ -283,15 +320,12 @@ def draft(options: argparse.Namespace) -> ExitCode:
     require_possible(study)
     if options.method == ADMM:
         admm.ADMM().allowed(study)  # raises an error before anyone signs
-    host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)
-    address = options.address or f"{host}:{PORT}"
+    address = options.address or Invitation.read(options.home / "invitation").address
     folder.write(study, cards)
     folder.write_coordinator(certificate, address)
     folder.sign(study.sign(author))
     say(described(study))
-    say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
-    return ExitCode.DONE
 
 
 def _certificates(cards: Mapping[str, Card], coordinator: bytes) -> dict[str, Any]:

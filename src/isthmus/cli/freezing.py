@@ -22,24 +22,30 @@ ones have more."""
 
 def add_freeze_action(action: Callable[..., argparse.ArgumentParser]) -> None:
     """Describe the action."""
-    freeze = action("freeze", "freeze the table of the site for a study", _freeze)
-    freeze.add_argument(
-        "--data", type=Path, required=True, metavar="FILE", help="table of the site"
+    parser = action("freeze", "freeze the table of the site for a study", freeze)
+    add_table_options(parser, required=True)
+
+
+def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add the options that name the table of a site."""
+    parser.add_argument(
+        "--data", type=Path, required=required, metavar="FILE", help="table of the site"
     )
-    freeze.add_argument(
+    parser.add_argument(
         "--few-more-rows",
         action="store_true",
         help="the officer accepts that this table has a few rows more or less than an earlier one",
     )
-    freeze.add_argument(
+    parser.add_argument(
         "--time", metavar="COLUMN", help="time series: column to sort by and to detect gaps"
     )
-    freeze.add_argument(
+    parser.add_argument(
         "--by", metavar="COLUMN", help="time series: column that identifies a realisation"
     )
 
 
-def _freeze(options: argparse.Namespace) -> ExitCode:
+def freeze(options: argparse.Namespace) -> ExitCode:
+    """Freeze the table of a site for a study."""
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.extracts.extract_store import ExtractStore

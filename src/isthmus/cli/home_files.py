@@ -21,7 +21,11 @@ KINDS = (
     (r"identity\.pem", "private key, which signs", "while studies name it"),
     (r"identity-.*\.pem", "earlier private key", "not needed any more"),
     (r"(node|server|certificate)\.pem", "private key of connections", "while studies name it"),
-    (r"card\.toml|succession.*\.toml|.*\.crt|host", "public keys and address", "with the keys"),
+    (
+        r"card\.toml|succession.*\.toml|.*\.crt|invitation|confirmed",
+        "public keys, address, codes",
+        "with the keys",
+    ),
     (r"policy\.toml|STOP", "rules of the site", "while it takes part in studies"),
     (r"lock", "says which process uses the folder", "empty between runs"),
     (r"ledger\.jsonl(\.(part|torn)-.*)?", "what was sent; no values", "as long as the data"),

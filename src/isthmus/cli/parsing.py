@@ -167,6 +167,13 @@ def host_and_port(given: str) -> str:
     return given
 
 
+def port(given: str) -> int:
+    """Read the number of a TCP port."""
+    if not given.isdecimal() or not 0 < int(given) < 65536:
+        raise argparse.ArgumentTypeError(f"{given!r} is not a port, a number from 1 to 65535")
+    return int(given)
+
+
 def seconds(given: str) -> float:
     """Read a positive number of seconds."""
     try:

@@ -13,12 +13,14 @@ from typing import Any
 
 from isthmus.cli.actions import add_action, add_carrier
 from isthmus.cli.described import parties_of
+from isthmus.cli.enrolment import add_peers, confirm_roster
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.freezing import add_freeze_action
+from isthmus.cli.freezing import add_freeze_action, add_table_options, freeze
 from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
-from isthmus.cli.parsing import host_and_port
+from isthmus.cli.parsing import UsageError, host_and_port
+from isthmus.cli.study import sign
 from isthmus.errors import FormatError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -39,11 +41,13 @@ def add(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "site")
     new = action("new", "create keys and a card to give to others", _new, study=False)
-    new.add_argument("--name", required=True, help="name of the site in studies")
-    new.add_argument("--organisation", required=True, help="legal entity that operates the site")
-    new.add_argument(
-        "--passphrase", action="store_true", help="protect the private key by a passphrase"
+    _add_names(new, required=True)
+    enrolled = action("enrol", "send the card, confirm the roster, sign the study", _enrol)
+    enrolled.add_argument(
+        "invitation", metavar="INVITATION", help="the line that invites the site, isthmus://…"
     )
+    _add_names(enrolled, required=False)
+    add_table_options(enrolled, required=False)
     add_key_actions(action, "site")
     add_file_actions(action)
     action("certify", "create a new certificate, before the old one expires", _certify, study=False)
@@ -58,6 +62,57 @@ def add(command: argparse.ArgumentParser) -> None:
         help="address of the coordinator; by default as in the study folder",
     )
     add_carrier(join)
+
+
+def _add_names(parser: argparse.ArgumentParser, *, required: bool) -> None:
+    """Add the options of a new site."""
+    parser.add_argument("--name", required=required, help="name of the site in studies")
+    parser.add_argument(
+        "--organisation", required=required, help="legal entity that operates the site"
+    )
+    parser.add_argument(
+        "--passphrase", action="store_true", help="protect the private key by a passphrase"
+    )
+
+
+def _enrol(options: argparse.Namespace) -> ExitCode:
+    """Take a site from its keys to a study that all sites have signed.
+
+    The same command continues where it was left.
+    """
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.enrolment.invitation import Invitation
+    from isthmus.joint.enrolment.visitor import Visitor
+    from isthmus.joint.extracts.extract_store import ExtractStore
+
+    home, folder = options.home, Folder(options.study)
+    invitation = Invitation.parse(options.invitation)
+    if not (home / "card.toml").exists():
+        if options.name is None or options.organisation is None:
+            raise UsageError("A new site needs --name and --organisation.")
+        _new(options)
+    identity = load_identity(home / "identity.pem")
+    visitor = Visitor(invitation, home / "card.toml", identity, say)
+    visitor.send_card()
+    say("Enrolled. The author drafts the study when all sites have; this command waits for it.")
+    study = visitor.await_study(folder)
+    confirm_roster(study, home)
+    if not (home / "policy.toml").exists():
+        draft_policy(options)
+    add_peers(study, home)
+    if options.data is not None:
+        freeze(options)
+    elif not ExtractStore(home).folder(study).exists():
+        say(f"Edit {home / 'policy.toml'}, and run the same command with --data FILE.")
+        return ExitCode.DONE
+    if _dry_run(options) is not ExitCode.DONE:
+        return ExitCode.REFUSED
+    sign(options)
+    visitor.send_signature(folder)
+    visitor.await_signatures(folder)
+    say("All sites have signed. Answer the coordinator with:")
+    say(f"isthmus site join {home} {options.study}")
+    return ExitCode.DONE
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
@@ -84,8 +139,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
     say(f"Public key: {key_text(identity.public)}")
     say(f"Fingerprint: {key_fingerprint(identity.public)}")
     say(
-        f"Send {home / 'card.toml'} to the author of the study, and confirm the fingerprint by"
-        " another channel, such as the telephone."
+        f"Its card is {home / 'card.toml'}. 'isthmus site enrol' sends it to the coordinator of a "
+        "study."
     )
     return ExitCode.DONE
 

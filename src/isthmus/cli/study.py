@@ -34,7 +34,7 @@ def add(command: argparse.ArgumentParser) -> None:
     show.set_defaults(run=_show)
     whose = "site or party"
     add_action(actions, whose, "check", "check the author's signature and the policy", _check)
-    add_action(actions, whose, "sign", "check a study and sign it", _sign)
+    add_action(actions, whose, "sign", "check a study and sign it", sign)
 
 
 class _Described(argparse.Action):
@@ -167,7 +167,8 @@ def _check(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _sign(options: argparse.Namespace) -> ExitCode:
+def sign(options: argparse.Namespace) -> ExitCode:
+    """Show all that a signature covers, page by page, and sign."""
     from isthmus.joint.agreement.code import code_hash
     from isthmus.joint.agreement.policy import Policy
 

@@ -129,7 +129,7 @@ class GrpcCarrier(Carrier):
 
         study, cards, port = folder.study(), folder.cards(), port_of(folder.address())
         certificate = (home / "server.crt").read_bytes()
-        _require_pins(study, cards, certificate)
+        require_pins(study, cards, certificate)
         credentials = CoordinatorCredentials(
             certificate,
             _private(home / "server.pem"),
@@ -152,7 +152,7 @@ class GrpcCarrier(Carrier):
         from isthmus.joint.transport.grpc.grpc_site import GrpcSite
 
         study, cards, coordinator = folder.study(), folder.cards(), folder.certificate.read_bytes()
-        _require_pins(study, cards, coordinator)
+        require_pins(study, cards, coordinator)
         credentials = SiteCredentials(
             cards[site.controller.name].certificate.encode(),
             node_key_pem(_private(site.state / "node.pem")),
@@ -170,7 +170,7 @@ class GrpcCarrier(Carrier):
             connection.run(until)
 
 
-def _require_pins(study: Study, cards: Mapping[str, Card], coordinator: bytes) -> None:
+def require_pins(study: Study, cards: Mapping[str, Card], coordinator: bytes) -> None:
     """Raise `StudyError` unless these certificates are the ones that the study names."""
     from isthmus.joint.transport.grpc.credentials import require_pinned
 

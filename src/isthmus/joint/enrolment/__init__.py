@@ -1,0 +1,1 @@
+"""Enrolment: cards and signatures travel through the coordinator, which nobody has to trust."""
