@@ -188,7 +188,8 @@ def install(job: Job, room: Room) -> None:
     job.computed += compiling.computed
     if made < newest("CMakeLists.txt", "src/native"):
         job.run(*pip, "--no-build-isolation", "--no-deps", "-e", ".")
-        job.run(*pip, "--no-compile", "-e", "packages/isthmus-flower")  # with Flower
+        apps = [x for name in ("flower", "nvflare") for x in ("-e", f"packages/isthmus-{name}")]
+        job.run(*pip, "--no-compile", *apps)  # with Flower and NVFlare
     ready.touch()
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isthmus.cli.actions import LOOPBACK, add_action, add_carrier
 from isthmus.cli.drafting import add_draft_options, draft, estimation_of
@@ -23,6 +25,11 @@ from isthmus.cli.tables import knowledge_of
 
 if TYPE_CHECKING:
     from isthmus.cli.run_display import RunDisplay
+    from isthmus.joint.agreement.study import Study
+    from isthmus.joint.transport.base import RemoteTransport, Timeouts, Watcher
+
+Connect: TypeAlias = "Callable[[Study, Timeouts, Watcher], AbstractContextManager[RemoteTransport]]"
+"""Connects a coordinator to the sites of a study."""
 
 
 PORT = 9092
@@ -65,6 +72,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="for studies that allow missing values: options of the estimation, for instance "
         "'ExpectationMaximisation(tolerance=1e-6)'",
     )
+    run.set_defaults(connect=None)
     run.add_argument(
         "--restart",
         action="store_true",
@@ -123,7 +131,6 @@ def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> An
     from isthmus.cli.run_display import RunState
     from isthmus.compose.joint import prepare_jointly
     from isthmus.joint.agreement.cards import Folder
-    from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.federation import Federation
     from isthmus.joint.federation.round_scheduler import restart
     from isthmus.joint.records.journal import FileJournal
@@ -137,9 +144,8 @@ def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> An
     identity = load_identity(home / "identity.pem")
     journal = FileJournal(state / "journal")  # a second run of the same study ends here
     try:
-        with carrier_named(options.carrier).coordinator_transport(
-            home, state, folder, options.listen, timeouts, board.watch
-        ) as transport:
+        connect: Connect = options.connect or partial(_listening, options, state)
+        with connect(study, timeouts, board.watch) as transport:
             if options.restart:
                 restart(journal, study)
             federation = Federation(
@@ -162,6 +168,39 @@ def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> An
             return solution
     finally:
         journal.close()
+
+
+def _listening(
+    options: argparse.Namespace, state: Path, _study: Study, timeouts: Timeouts, watch: Watcher
+) -> AbstractContextManager[RemoteTransport]:
+    """Listen for the sites over gRPC."""
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.federation.carriers import carrier_named
+
+    return carrier_named(options.carrier).coordinator_transport(
+        options.home, state, Folder(options.study), options.listen, timeouts, watch
+    )
+
+
+def run_over(connect: Connect, home: Path, study: Path, more: Sequence[str]) -> ExitCode:
+    """Do what `isthmus coordinator run` does, over the transport of another system.
+
+    Parameters
+    ----------
+    connect
+        Returns the transport to the sites of a study.
+    home, study
+        The private folder of the coordinator, and the shared folder of the study.
+    more
+        Further options of the command.
+    """
+    from isthmus.cli.app import parser
+
+    given = ["coordinator", "run", str(home), str(study), *more]
+    options = parser(given).parse_args(given)
+    options.connect = connect
+    code: ExitCode = options.run(options)
+    return code
 
 
 def _share(federation: Any, solution: Any, board: RunDisplay) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,8 @@ def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[RunDisplay]
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(described(study))
     with RunDisplay(state / "status.json", sites) as board:
-        signal.signal(signal.SIGTERM, _interrupted)
+        if threading.current_thread() is threading.main_thread():  # the only one that may
+            signal.signal(signal.SIGTERM, _interrupted)
         try:
             yield board
         except AbortedError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import signal
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -271,27 +272,43 @@ def planned(study: Any) -> list[Any]:
     return requests
 
 
-def _join(options: argparse.Namespace) -> ExitCode:
+def site_service(home: Path, study: Path, watch: Callable[[Any], None] = lambda _: None) -> Any:
+    """Return the service of a site that answers for a study, from the folders of both.
+
+    Parameters
+    ----------
+    home, study
+        The private folder of the site, and the shared folder of the study.
+    watch
+        Called with each entry of the ledger when it is written.
+
+    Raises
+    ------
+    RefusedError
+        The policy of the site does not allow the study.
+    """
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.agreement.signatures import AUTHOR
     from isthmus.joint.extracts.extract_store import ExtractStore
-    from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.site_service import SiteService
+
+    folder = Folder(study)
+    agreed = folder.study()
+    agreed.require(folder.signatures(), [AUTHOR])
+    identity, extract = load_identity(home / "identity.pem"), ExtractStore(home).read(agreed)
+    policy = Policy.read(home / "policy.toml")
+    return SiteService(home, agreed, folder.signatures(), identity, extract, policy, watch=watch)
+
+
+def _join(options: argparse.Namespace) -> ExitCode:
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.records.ledger_text import readable
 
-    folder, home, carrier = Folder(options.study), options.home, carrier_named(options.carrier)
+    folder, carrier = Folder(options.study), carrier_named(options.carrier)
     study = folder.study()
-    study.require(folder.signatures(), [AUTHOR])
-    site = SiteService(
-        home,
-        study,
-        folder.signatures(),
-        load_identity(home / "identity.pem"),
-        ExtractStore(home).read(study),
-        Policy.read(home / "policy.toml"),
-        watch=lambda entry: say(readable([entry])),
-    )
+    site = site_service(options.home, options.study, lambda entry: say(readable([entry])))
     signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: signals.append(number))

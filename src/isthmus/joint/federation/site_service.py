@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import final
 
@@ -18,6 +19,8 @@ from isthmus.joint.records.journal import FileJournal, FolderLock
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.secure_sum.envelopes import LARGEST, BrokenEnvelopeError, Refusal, size_of
+from isthmus.joint.transport.base import PING
+from isthmus.joint.transport.nodes import answer_greeting, is_greeting
 
 
 @final
@@ -63,6 +66,7 @@ class SiteService:
         except BaseException:
             self._lock.close()
             raise
+        self._greet = partial(answer_greeting, study=study.identity, identity=identity)
         self.longest = size_of(LARGEST)
         self._watch = watch
         self._seen = len(self.ledger)
@@ -70,6 +74,10 @@ class SiteService:
 
     def handle(self, data: bytes) -> bytes:
         """Answer a message of the coordinator; one at a time."""
+        if data == PING:
+            return PING
+        if is_greeting(data):
+            return self._greet(data)
         with self._one:
             answer = self._site.handle(data)
             self._notify()
