@@ -113,7 +113,8 @@ def finish(solution: Solution, options: argparse.Namespace) -> ExitCode:
     """Print a solution and what was released for it, and write the files."""
     say(f"DONE: {described_solution(solution)}")
     say(f"What the organisations released and learned:\n{solution.disclosure}")
-    return write_outputs(solution, options.output)
+    published = getattr(solution, "published", lambda: solution)()  # a PAG has no parameters
+    return write_outputs(published, options.output)
 
 
 def print_status(options: argparse.Namespace) -> ExitCode:

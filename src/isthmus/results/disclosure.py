@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+EXACT_FORMS = ("secure sum", "to both")
+"""Forms of sums over several organisations that have no noise."""
+
 
 @dataclass(frozen=True)
 class Release:
@@ -49,6 +52,11 @@ class Disclosure:
     def none(cls) -> Disclosure:
         """Return a disclosure without any release."""
         return cls()
+
+    @property
+    def has_exact_sums(self) -> bool:
+        """Whether organisations have released sums without noise for it."""
+        return any(entry.form in EXACT_FORMS for entry in self.entries)
 
     def __add__(self, other: Disclosure) -> Disclosure:
         return Disclosure(self.entries + other.entries)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from isthmus.errors import IsthmusError
 from isthmus.graphs.pag import EDGE_KINDS
 from isthmus.io import to_tetrad
+from isthmus.models.rounding import rounded_rows
 from isthmus.plots.drawing import PAG_LEGEND
 from isthmus.plots.svg import svg_graph
 from isthmus.report import Page
@@ -27,6 +28,9 @@ _NO_PARAMETERS = (
 def pag_page(solution: PAGSolution, title: str, table: str | None, command: str | None) -> Page:
     """Return the content of the report of a PAG; see `PAGSolution.report`."""
     pag, kept = solution.pag, solution.statistics_kept
+    rows = None if kept is None else kept.rows
+    if rows is not None and solution.disclosure.has_exact_sums:
+        rows = rounded_rows(rows)
     summary = str(solution).splitlines()
     exports = {}
     with suppress(IsthmusError):  # Tetrad has no way to write some names
@@ -36,7 +40,7 @@ def pag_page(solution: PAGSolution, title: str, table: str | None, command: str 
         nodes=pag.nodes,
         summary=tuple(summary[: len(summary) - len(solution.notes)]),
         notes=solution.notes,
-        facts=header_facts(table, None if kept is None else kept.rows),
+        facts=header_facts(table, rows),
         edges=tuple(
             EdgeRow(a, b, directed=True, kind=kind, direction=f"{a} {EDGE_KINDS[kind]} {b}")
             for a, kind, b in pag.edges

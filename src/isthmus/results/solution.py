@@ -355,6 +355,20 @@ class Solution:
         again = "Learn again from the data: isthmus.learn(data).standardised_refit()."
         return Refit(self.dag, self._require_statistics(again).standardised())
 
+    def published(self) -> Solution:
+        """Return the solution as several organisations may publish it.
+
+        Exact parameters, counts and numbers of rows give back the sums that they were computed
+        from. If organisations have released exact sums for the solution, it is returned with
+        parameters in steps of about a standard error, without counts, with two digits of the number
+        of rows, and with three or four digits of everything else. If all sums had noise, or nothing
+        was released, it is returned as it is. Files that `save`, `save_bif` and `report` write have
+        the published form.
+        """
+        from isthmus.results.published import published
+
+        return published(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the solution as plain data for JSON, without statistics.
 
@@ -362,7 +376,7 @@ class Solution:
         """
         from isthmus.results.solution_file import plain_solution
 
-        plain = plain_solution(self._attributes())
+        plain = plain_solution(_attributes(self))
         return plain | {"details": self.details.to_dict()}
 
     def save(
@@ -396,25 +410,15 @@ class Solution:
         """
         from isthmus.results.solution_file import write_solution
 
-        attributes = self._attributes()
+        whole = self if statistics else self.published()
+        attributes = _attributes(whole)
         attributes["parameters_kept"] = None
         with suppress(*() if parameters else (IsthmusError,)):
             if parameters or statistics:
-                attributes["parameters_kept"] = self._own_parameters()
+                attributes["parameters_kept"] = _own_parameters(whole)
         if not statistics:
             attributes["statistics_kept"] = None
         write_solution(attributes, path)
-
-    def _attributes(self) -> dict[str, Any]:
-        own = {f.name: getattr(self, f.name) for f in fields(self)}
-        return own | {"directions_kept": self.directions}
-
-    def _own_parameters(self) -> Network:
-        """Return the network of `fit`, if it is the model that was learned."""
-        kept = self.statistics_kept
-        if kept is not None and kept.fit_caveat is not None:
-            raise MismatchError(f"{kept.fit_caveat} Save it with isthmus.io.write_json.")
-        return self.fit()
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Solution:
@@ -427,7 +431,7 @@ class Solution:
         """Fit conditional probability tables and write them as a BIF file."""
         from isthmus.io import write_bif
 
-        network = self.fit()
+        network = self.published().fit()
         if not isinstance(network, DiscreteNetwork):
             raise MismatchError(
                 "BIF holds discrete networks only and this one has continuous variables. "
@@ -485,11 +489,12 @@ class Solution:
         from isthmus.results.ensemble import Ensemble
         from isthmus.results.report_files import header_facts, run_again, write_exports
 
-        rows = None if self.statistics_kept is None else self.statistics_kept.rows
+        shown = self.published()
+        rows = None if shown.statistics_kept is None else shown.statistics_kept.rows
         measures = SHARES if isinstance(certainty, Ensemble) else PROBABILITIES
         sure = None if certainty is None else certainty_of(certainty, self.dag, measures)
         page = build_page(
-            self,
+            shown,
             title=title,
             draw=lambda graph, strengths: svg_graph(graph, strengths=strengths or None),
             export=write_exports,
@@ -556,3 +561,16 @@ def require_statistics(kept: StatisticsKept | None, instead: str) -> StatisticsK
             "AvailableCases() or StructuralEM(). " + instead
         )
     return kept
+
+
+def _attributes(solution: Solution) -> dict[str, Any]:
+    own = {f.name: getattr(solution, f.name) for f in fields(solution)}
+    return own | {"directions_kept": solution.directions}
+
+
+def _own_parameters(solution: Solution) -> Network:
+    """Return the network of `fit`, if it is the model that was learned."""
+    kept = solution.statistics_kept
+    if kept is not None and kept.fit_caveat is not None:
+        raise MismatchError(f"{kept.fit_caveat} Save it with isthmus.io.write_json.")
+    return solution.fit()
