@@ -105,6 +105,7 @@ def study_of(names: list[str], d: int) -> tuple[Study, list[Signature], dict[str
         protocol=SecureSums(),
         requests=["moments", "totals", "consensus"],
         rounds=1000,
+        exact=True,
     )
     signatures = [study.sign(keys["author"])] + [study.sign(keys[n], n) for n in names]
     return study, signatures, keys
@@ -122,6 +123,7 @@ def policy_of(study: Study, folder: Path) -> Policy:
         rounds_per_year=10**6,
         queries_per_year=10**6,
         stop_file=folder / "STOP",
+        exact_studies=("*",),
         columns_per_row=9.0,
         largest_share=1.0,
         peers=study.members,

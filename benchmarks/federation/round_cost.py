@@ -190,6 +190,7 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Si
         protocol=SecureSums(),
         requests=[AskConsensus.name],
         rounds=10**4,
+        exact=True,
     )
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
     policy = Policy(
@@ -203,6 +204,7 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Si
         rounds_per_year=10**4,
         queries_per_year=10**4,
         stop_file=folder / "STOP",
+        exact_studies=("*",),
     )
     hosts = {}
     for name, key in keys.items():

@@ -42,6 +42,7 @@ def drafted_policy(study: Study, **changes: Any) -> Policy:
         "rounds_per_year": 10 * study.rounds,
         "queries_per_year": 10 * study.rounds,
         "stop_file": Path("/nonexistent/STOP"),
+        "exact_studies": (study.identity.hex(),),
     }
     return Policy(**(rules | changes))
 
@@ -91,6 +92,7 @@ class Attacked:
             "bounds": bounds,
             "protocol": SecureSums(),
             "requests": requests,
+            "exact": "privacy" not in changes,
         }
         self.study = Study.draft("A study", **(terms | changes))
         self.signatures = [self.study.sign(self.author)]
@@ -132,7 +134,12 @@ class Attacked:
     def federation(self, first_round: int = 1, lost: Any = ()) -> Federation:
         transport = InProcess({n: s.handle for n, s in self.sites.items()}, lost=lost)
         return Federation(
-            self.study, self.signatures, self.boss, transport, first_round=first_round
+            self.study,
+            self.signatures,
+            self.boss,
+            transport,
+            first_round=first_round,
+            without=None,  # the attacker drops whom it wants
         )
 
     def frame(self, request: SumRequest[Any] | bytes, size: int = 1) -> bytes:

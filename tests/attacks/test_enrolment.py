@@ -104,7 +104,7 @@ class Parties:
         table = self.folder / "table.csv"
         table.write_text("a,b\n" + "".join(f"{i % 9},{i * i % 8}\n" for i in range(90)))
         home, study = self.folder / name, self.folder / f"{name}-study"
-        return run("site", "enrol", home, study, self.invitation, "--data", table)
+        return run("site", "enrol", home, study, self.invitation, "--data", table, "--exact")
 
 
 @pytest.fixture

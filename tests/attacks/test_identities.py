@@ -64,6 +64,7 @@ def test_hospitals_that_the_author_invented_are_not_among_the_peers() -> None:
         bounds=BOUNDS,
         protocol=SecureSums(),
         requests=["moments"],
+        exact=True,
     )
     with pytest.raises(RefusedError, match=r"\['east', 'south'\] are not among the peers"):
         policy.require(study)
@@ -154,6 +155,7 @@ def test_no_organisation_can_join_the_shares_of_another(group: int, outside: int
         bounds=BOUNDS,
         protocol=SecureSums(),
         requests=["moments"],
+        exact=True,
     )
     terms = Terms(study.roster, study.protocol.threshold)  # type: ignore[attr-defined]
     assert group <= terms.tolerated < terms.threshold <= len(members)

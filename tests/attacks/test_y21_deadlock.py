@@ -31,7 +31,12 @@ def federation(
 ) -> Federation:
     transport = InProcess({n: s.handle for n, s in attacked.sites.items()}, lost=lost)
     return Federation(
-        attacked.study, attacked.signatures, attacked.boss, transport, journal=journal
+        attacked.study,
+        attacked.signatures,
+        attacked.boss,
+        transport,
+        journal=journal,
+        without=None,
     )
 
 
@@ -77,6 +82,7 @@ def test_a_coordinator_that_crashes_goes_on(exchanges: int) -> None:
             attacked.boss,
             Dying(attacked, exchanges, "D"),
             journal=journal,
+            without=None,
         ).moments()
     again = federation(attacked, journal)
     expected = SITES[:3] if exchanges == 5 else SITES

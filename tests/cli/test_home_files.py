@@ -93,7 +93,7 @@ def test_all_studies_are_erased_and_the_ledger_stays(drafted: Callable[..., Path
 def test_the_extract_of_a_study_is_erased_with_it(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     home, study = folder / "north", folder / "study"
-    assert run("site", "policy", home, study) == 0
+    assert run("site", "policy", home, study, "--exact") == 0
     assert run("site", "freeze", home, study, "--data", table(folder / "table.csv")) == 0
     assert len([*home.glob("extract-*/rows.npy")]) == 1
     assert run("site", "erase", home, "--study", study) == 0

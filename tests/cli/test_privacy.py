@@ -85,7 +85,7 @@ def test_noise_is_the_default_and_exact_sums_are_a_choice(
     assert draft(world, "--exact", study="exact") == ExitCode.DONE
     assert "privacy    none: the sums are exact" in capsys.readouterr().out
     assert Study.read(world / "exact" / "study.toml").privacy is None
-    assert run("site", "policy", world / "north", world / "exact") == ExitCode.DONE
+    assert run("site", "policy", world / "north", world / "exact", "--exact") == ExitCode.DONE
     assert run("study", "sign", world / "north", world / "exact") == ExitCode.DONE
     assert "privacy    none: the sums are exact" in capsys.readouterr().out
 
@@ -149,7 +149,7 @@ def test_a_policy_that_states_no_budget_is_not_signed_over(
 ) -> None:
     home = world / "north"
     assert draft(world, "--exact", study="exact") == ExitCode.DONE
-    assert run("site", "policy", home, world / "exact") == ExitCode.DONE
+    assert run("site", "policy", home, world / "exact", "--exact") == ExitCode.DONE
     assert "maximum_epsilon" not in (home / "policy.toml").read_text()
     assert draft(world, "--epsilon", 1) == ExitCode.DONE
     capsys.readouterr()

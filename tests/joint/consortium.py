@@ -64,6 +64,7 @@ class Consortium:
             "protocol": SecureSums(),
             "requests": ["moments", "counts"],
             "plan": CountPlan.sets([["ward", "ill"]]),
+            "exact": "privacy" not in changes,
         }
         self.study = Study.draft("Dose and illness", **(terms | changes))
         self.signatures = [self.study.sign(self.author)]
@@ -103,7 +104,12 @@ class Consortium:
         self.sites = {name: self.controller(name).site() for name in NAMES}
         transport = InProcess({name: s.handle for name, s in self.sites.items()})
         return Federation(
-            self.study, self.signatures, self.boss, transport, first_round=first_round
+            self.study,
+            self.signatures,
+            self.boss,
+            transport,
+            first_round=first_round,
+            without=None,
         )
 
     def events(self, name: str) -> list[str]:
@@ -124,5 +130,6 @@ def policy(folder: Path) -> Policy:
         rounds_per_study=10,
         rounds_per_year=20,
         queries_per_year=20,
+        exact_studies=("*",),
         stop_file=folder / "STOP",
     )

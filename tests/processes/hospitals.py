@@ -149,7 +149,7 @@ class Hospitals:
         )
         for name in self.names:
             policy = self.home(name) / "policy.toml"
-            run("site", "policy", self.home(name), self.study_folder)
+            run("site", "policy", self.home(name), self.study_folder, "--exact")
             text = policy.read_text()
             if "--networks" in more:  # which are not for persons
                 text = text.replace('persons = "rows"', 'persons = "none"')

@@ -216,7 +216,11 @@ def test_a_stopped_site_is_left_out_and_comes_back(
     world = hospitals(30, 40, 20, 50, carrier=carrier)
     world.serve(*world.names)
     federation = Federation(
-        world.study, world.signatures, world.boss, world.transport(Timeouts(4.0, 4.0, 0.0, 4.0))
+        world.study,
+        world.signatures,
+        world.boss,
+        world.transport(Timeouts(4.0, 4.0, 0.0, 4.0)),
+        without=None,
     )
     world.kill("s2", signal.SIGSTOP)
     survivors = ["s0", "s1", "s3"]

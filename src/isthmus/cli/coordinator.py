@@ -74,6 +74,14 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     run.set_defaults(connect=None)
     run.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave this site out of all sums of the study; may be repeated. Otherwise every site "
+        "is waited for, and a site that refuses ends the run",
+    )
+    run.add_argument(
         "--restart",
         action="store_true",
         help="discard the sums of earlier runs and request them again, to use other options of "
@@ -122,12 +130,21 @@ def _run(options: argparse.Namespace) -> ExitCode:
     study = Folder(options.study).study()
     missing = estimation_of(study, options.missing)
     with shown(options, [m.name for m in study.members]) as board:
-        solution = _learned(options, missing, board)
-    return finish(solution, options)
+        solution, sites = _learned(options, missing, board)
+    code = finish(solution, options)
+    absent = [m.name for m in study.members if m.name not in sites]
+    give(sites=sites, missing=absent)
+    if absent:
+        say(f"The result is over {len(sites)} of {len(study.members)} sites. Missing: {absent}")
+    else:
+        say(f"The result is over all {len(sites)} sites of the study.")
+    return code
 
 
-def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> Any:
-    """Start all processes, learn, and stop them."""
+def _learned(
+    options: argparse.Namespace, missing: Any, board: RunDisplay
+) -> tuple[Any, tuple[str, ...]]:
+    """Start all processes, learn, and stop them; return the solution and the sites in it."""
     from isthmus.cli.run_display import RunState
     from isthmus.compose.joint import prepare_jointly
     from isthmus.joint.agreement.cards import Folder
@@ -149,7 +166,12 @@ def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> An
             if options.restart:
                 restart(journal, study)
             federation = Federation(
-                study, folder.signatures(), identity, transport, journal=journal
+                study,
+                folder.signatures(),
+                identity,
+                transport,
+                journal=journal,
+                without=options.without,
             )
             known = knowledge_of(options)  # options that do not fit are refused before sites wait
             problem = prepare_jointly(
@@ -161,11 +183,11 @@ def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> An
                 board.say(
                     f"resumed: {federation.kept} sums of the last run are not requested again"
                 )
-            transport.gather(m.name for m in study.members)
+            transport.gather(federation.asked)
             board.state(RunState.RUNNING)
             solution = learn_jointly(federation, options, board, missing=missing)
             _share(federation, solution, board)
-            return solution
+            return solution, federation.active or ()
     finally:
         journal.close()
 

@@ -17,8 +17,8 @@ PAGE = 20
 """Lines per page of what is signed."""
 
 NOT_PROMISED = (
-    "What this study does not promise: exact sums protect sites from each other and persons from "
-    "accidents; against an analyst who already knows much about a person, only noise protects."
+    "This study has no noise: its sums are exact. They protect the sites from each other, and no "
+    "person from an analyst. Partners who do not trust each other by contract need noise."
 )
 
 

@@ -123,10 +123,6 @@ def require_estimation(missing: Any) -> None:
         )
 
 
-EPSILON = 1.0
-"""Budget of a study that states none: a strong promise, and enough for some thousand rows of ten
-variables; see ``benchmarks/results/privacy-whitening.md``."""
-
 NOISE_OPTIONS = ("epsilon", "delta", "rows_per_person", "expected_rows")
 
 
@@ -219,7 +215,7 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         type=float,
         metavar="NUMBER",
         help="differential privacy: the budget ε of the whole study per person. Sites clip values "
-        f"to the low and high of each variable, and add noise; by default {EPSILON:g}",
+        "to the low and high of each variable, and add noise; by default 1",
     )
     draft.add_argument(
         "--delta",
@@ -245,6 +241,14 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         type=int,
         help="maximum number of rounds; by default 30, with --exact 10, with --missing 65, for "
         "tables on demand 50, for ADMM 300",
+    )
+    draft.add_argument(
+        "--admit",
+        action="append",
+        default=[],
+        metavar="CODE",
+        help="another version that may answer, as its 'isthmus study code' prints it; may be "
+        "repeated. The version that is installed here always may",
     )
     draft.add_argument(
         "--missing",
@@ -292,6 +296,7 @@ def write_draft(
 ) -> None:
     """Write the folder of a study with these sites, signed by its author."""
     from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.code import code_hash
     from isthmus.joint.agreement.study import Study
     from isthmus.joint.enrolment.invitation import Invitation
     from isthmus.joint.methods.admm import admm
@@ -316,6 +321,8 @@ def write_draft(
         rounds=drafted.rounds,
         privacy=_privacy(options, drafted),
         within_sites=not options.pooled,
+        exact=options.exact,
+        code=list(dict.fromkeys([code_hash(), *options.admit])),
     )
     require_possible(study)
     if options.method == ADMM:
@@ -346,6 +353,7 @@ def _certificates(cards: Mapping[str, Card], coordinator: bytes) -> dict[str, An
 
 def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
     """Return the section on differential privacy, unless the study is to be exact."""
+    from isthmus.joint.agreement.study import EPSILON
     from isthmus.joint.noise.section import DifferentialPrivacy
 
     given = {n: getattr(options, n) for n in NOISE_OPTIONS if getattr(options, n) is not None}

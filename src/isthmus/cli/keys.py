@@ -22,6 +22,12 @@ def add_key_actions(action: Callable[..., argparse.ArgumentParser], whose: str) 
     """Add the actions on the keys of a site or a party."""
     pinned = action("pin", "add peers to the policy, from their cards", pin, study=False)
     pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a peer")
+    pinned.add_argument(
+        "--replace",
+        action="store_true",
+        help="a peer has lost its key: revoke the old one, and take that of the card. Confirm the "
+        "fingerprint with the peer, because the old key does not vouch for the new one",
+    )
     rotation = action("rotate", f"replace the key of the {whose} by a new one", rotate, study=False)
     rotation.add_argument(
         "--passphrase", action="store_true", help="protect the new key by a passphrase"
@@ -138,14 +144,18 @@ def pin(options: argparse.Namespace) -> ExitCode:
 
     path = options.home / "policy.toml"
     policy = Policy.read(path)
-    peers = list(policy.peers or ())
+    peers, revoked = list(policy.peers or ()), list(policy.revoked)
     for file in options.card:
         member = Card.read(file).member
+        if options.replace:
+            lost = [m for m in peers if m.name == member.name and m.key != member.key]
+            peers = [m for m in peers if m not in lost]
+            revoked += [m.key for m in lost]
         if any(m.name == member.name and m != member for m in peers):
             raise StudyError(
                 f"The policy knows {member.name!r} with another key or organisation. A new key "
-                f"is accepted with 'isthmus {options.whose} accept'; anything else is changed by "
-                "hand."
+                f"is accepted with 'isthmus {options.whose} accept'; if the peer has lost the old "
+                f"one, pass --replace after you have confirmed the new one."
             )
         if member.key in policy.revoked:
             raise StudyError(
@@ -158,7 +168,8 @@ def pin(options: argparse.Namespace) -> ExitCode:
     problems = name_problems(peers)
     if problems:
         raise StudyError(f"The peers cannot be told apart: {'; '.join(problems)}.")
-    path.write_text(replace(policy, peers=tuple(peers)).to_toml(), encoding="utf-8")
+    renewed = replace(policy, peers=tuple(peers), revoked=tuple(revoked))
+    path.write_text(renewed.to_toml(), encoding="utf-8")
     say("Confirm these fingerprints with their owners by another channel, such as the telephone.")
     _say_restart(options.whose)
     return ExitCode.DONE

@@ -12,6 +12,8 @@ from isthmus.cli.actions import add_action
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, own_keys
 from isthmus.cli.output import give, say
+from isthmus.errors import StudyError
+from isthmus.plurals import counted
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -36,6 +38,25 @@ def add(command: argparse.ArgumentParser) -> None:
         )
     action("heads", "print what this site remembers of the ledgers of others", _heads)
     action("rotate", "begin a new file that continues the chain", _rotate)
+    testify = action("testify", "state what is remembered of a peer with a lost ledger", _testify)
+    testify.add_argument("name", metavar="NAME", help="name of the peer, as in the policy")
+    testify.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="file for the peer"
+    )
+    back = action("restore", "count what left after the backup of a restored ledger", _restore)
+    back.add_argument(
+        "testimony",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="what a peer remembers; 'isthmus ledger testify' of the peer writes it",
+    )
+    back.add_argument(
+        "--spent-in-full",
+        action="store_true",
+        help="not all peers have stated what they remember: count the whole budget of the policy "
+        "as spent",
+    )
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
@@ -68,7 +89,8 @@ def _require_complete(entries: list[Mapping[str, Any]]) -> None:
         raise LedgerError(
             f"The ledger has lost entries: when entry {number} was written, another site knew "
             f"the entry {head[:16]}…, which is not in it. A crash cannot cause this, because an "
-            "entry is on disk before others learn of it. Restore the ledger from a backup."
+            "entry is on disk before others learn of it. If the ledger was restored from a backup, "
+            "'isthmus ledger restore' counts what it lacks."
         )
 
 
@@ -107,6 +129,57 @@ def _rotate(options: argparse.Namespace) -> ExitCode:
     aside = rotate(_path(options.home))
     say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
     give(earlier_part=str(aside))
+    return _say_intact(_entries(options.home, []))
+
+
+def _testify(options: argparse.Namespace) -> ExitCode:
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.records.testimony import WitnessStatement
+
+    peers = Policy.read(options.home / "policy.toml").peers or ()
+    of = next((m.key for m in peers if m.name == options.name), None)
+    if of is None:
+        raise StudyError(
+            f"The policy has no peer {options.name!r}; it has {[m.name for m in peers]}."
+        )
+    identity = load_identity(options.home / "identity.pem")
+    known = WitnessStatement.about(of, identity.public, _entries(options.home, []))
+    known.write(options.output, identity)
+    say(f"Wrote what is remembered of {options.name!r} to {options.output}: the last entry of its")
+    say(f"ledger, and the numbers of the rounds in {counted(len(known.rounds), 'study')}.")
+    give(written=str(options.output), studies=sorted(known.rounds))
+    return ExitCode.DONE
+
+
+def _restore(options: argparse.Namespace) -> ExitCode:
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.noise.accounting import rho_of
+    from isthmus.joint.records.testimony import WitnessStatement, restore
+
+    policy = Policy.read(options.home / "policy.toml")
+    identity, own = load_identity(options.home / "identity.pem"), own_keys(options.home) or []
+    others = {m.key.hex(): m.name for m in policy.peers or () if m.key not in own}
+    given = [WitnessStatement.read(path) for path in options.testimony]
+    strangers = [t for t in given if t.by not in others or bytes.fromhex(t.of) not in own]
+    if strangers:
+        raise StudyError(
+            "A statement is not about this site, or its key is not that of a peer of the policy."
+        )
+    absent = sorted(name for key, name in others.items() if key not in {t.by for t in given})
+    if absent and not options.spent_in_full:
+        raise StudyError(
+            f"There is no statement of {absent}. Each peer writes one: isthmus ledger testify HOME "
+            "NAME -o FILE. Or pass --spent-in-full, which counts the whole budget as spent."
+        )
+    everything = 0.0
+    if absent and policy.maximum_epsilon > 0:
+        everything = rho_of(policy.maximum_epsilon, policy.maximum_delta)
+    studies = restore(options.home / "ledger.jsonl", identity, given, everything)
+    say(f"{counted(len(studies), 'study')} had answers that the ledger lacks. Their budgets count")
+    say("as spent in full, and this site answers nothing more in them. It can take part in the")
+    say("next study.")
+    give(studies=studies)
+    _say_spent(options.home, _entries(options.home, []))
     return _say_intact(_entries(options.home, []))
 
 

@@ -10,10 +10,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from isthmus.cli.actions import add_action, add_carrier
-from isthmus.cli.described import parties_of
+from isthmus.cli.described import NOT_PROMISED, parties_of
 from isthmus.cli.enrolment import add_peers, confirm_roster
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.freezing import add_freeze_action, add_table_options, freeze
@@ -48,11 +49,13 @@ def add(command: argparse.ArgumentParser) -> None:
         "invitation", metavar="INVITATION", help="the line that invites the site, isthmus://…"
     )
     _add_names(enrolled, required=False)
+    _add_exact(enrolled)
     add_table_options(enrolled, required=False)
     add_key_actions(action, "site")
     add_file_actions(action)
     action("certify", "create a new certificate, before the old one expires", _certify, study=False)
-    action("policy", "draft the policy of the site, or check a study against it", draft_policy)
+    policy = action("policy", "draft the policy, or check a study against it", draft_policy)
+    _add_exact(policy)
     add_freeze_action(action)
     action("dry-run", "print what would leave the site; opens no connection", _dry_run)
     join = action("join", "answer the coordinator until stopped", _join)
@@ -63,6 +66,16 @@ def add(command: argparse.ArgumentParser) -> None:
         help="address of the coordinator; by default as in the study folder",
     )
     add_carrier(join)
+
+
+def _add_exact(parser: argparse.ArgumentParser) -> None:
+    """Add the option by which the officer of a site allows a study of exact sums."""
+    parser.add_argument(
+        "--exact",
+        action="store_true",
+        help="allow this study without noise. Its sums protect the sites from each other, and no "
+        "person from an analyst: whoever is responsible for the data decides",
+    )
 
 
 def _add_names(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -98,9 +111,11 @@ def _enrol(options: argparse.Namespace) -> ExitCode:
     say("Enrolled. The author drafts the study when all sites have; this command waits for it.")
     study = visitor.await_study(folder)
     confirm_roster(study, home)
-    if not (home / "policy.toml").exists():
+    known = (home / "policy.toml").exists()
+    if known:
+        add_peers(study, home)
+    if options.exact or not known:
         draft_policy(options)
-    add_peers(study, home)
     if options.data is not None:
         freeze(options)
     elif not ExtractStore(home).folder(study).exists():
@@ -165,6 +180,10 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.policy import Policy
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
+    exact = study.protocol.results_add_up and study.privacy is None
+    if exact:
+        say(fill(NOT_PROMISED, 96))
+    allowed = (study.identity.hex(),) if exact and getattr(options, "exact", False) else ()
     if not path.exists():
         draft = Policy(
             minimum_cohort=MINIMUM_COHORT,
@@ -177,6 +196,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             rounds_per_year=STUDIES_PER_YEAR * study.rounds,
             queries_per_year=STUDIES_PER_YEAR * study.rounds,
             stop_file=Path("STOP"),
+            exact_studies=allowed,
             peers=study.members,
         )
         if study.privacy is not None:
@@ -192,7 +212,11 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
         for line in parties_of(study):
             say(line)
         return ExitCode.DONE
-    Policy.read(path).require(study, spent_before(options.home, study))
+    own = Policy.read(path)
+    if set(allowed) - {*own.exact_studies}:
+        own = replace(own, exact_studies=(*own.exact_studies, *allowed))
+        path.write_text(own.to_toml(), encoding="utf-8")
+    own.require(study, spent_before(options.home, study))
     say(f"The policy {path} allows the study {study.title!r}.")
     return ExitCode.DONE
 

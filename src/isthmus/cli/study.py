@@ -32,6 +32,9 @@ def add(command: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help=meaning, description=meaning)
     show.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
     show.set_defaults(run=_show)
+    meaning = "print the hash of the installed version, as studies list it"
+    code = actions.add_parser("code", help=meaning, description=meaning)
+    code.set_defaults(run=_code)
     whose = "site or party"
     add_action(actions, whose, "check", "check the author's signature and the policy", _check)
     add_action(actions, whose, "sign", "check a study and sign it", sign)
@@ -147,6 +150,14 @@ def _show(options: argparse.Namespace) -> ExitCode:
         signed=signed,
         not_signed=absent,
     )
+    return ExitCode.DONE
+
+
+def _code(_: argparse.Namespace) -> ExitCode:
+    from isthmus.joint.agreement.code import code_hash
+
+    say(code_hash())
+    give(code=code_hash())
     return ExitCode.DONE
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from isthmus.errors import MismatchError
 from isthmus.models.conditionals import Conditional
 from isthmus.models.discrete import DiscreteNetwork
 from isthmus.models.gaussian import GaussianNetwork
@@ -53,7 +54,10 @@ def rounded_network(network: Any) -> Any:
         counts = network.counts or {}
         tables = {v: _rounded_table(t, counts.get(v)) for v, t in network.tables.items()}
         return replace(network, tables=tables, counts=None)
-    assert isinstance(network, MixedNetwork)
+    if not isinstance(network, MixedNetwork):
+        raise MismatchError(
+            f"There is no published form of a {type(network).__name__}. Publish the graph."
+        )
     own = {name: _rounded_conditional(c) for name, c in network.conditionals.items()}
     return replace(network, conditionals=own)
 

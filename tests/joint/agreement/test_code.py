@@ -6,12 +6,16 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
 import pytest
 
+import isthmus as ist
 from isthmus.errors import StudyError
-from isthmus.joint import code_hash
-from isthmus.joint.agreement.code import hash_of_package, package_folder
+from isthmus.joint import ADMM, Federation, code_hash
+from isthmus.joint.agreement.code import answers, hash_of_package, package_folder
+from isthmus.joint.secure_sum.site import Site
 from isthmus.kernels._native import source_hash
 
 PRINT = "from isthmus.joint import code_hash; print(code_hash())"
@@ -38,16 +42,64 @@ def test_the_hash_does_not_depend_on_where_the_package_is(tmp_path: Path) -> Non
     assert done.stdout.strip() == code_hash()
 
 
-def test_the_hash_depends_on_every_source_file_and_its_place(tmp_path: Path) -> None:
+def test_the_hash_depends_on_every_file_that_answers_and_its_place(tmp_path: Path) -> None:
     package = copied(tmp_path)
-    errors = package / "errors.py"
+    errors = package / "joint" / "secure_sum" / "masks.py"
     text = errors.read_text()
     errors.write_text(text + "\n# changed\n")
     assert hash_of_package(package, source_hash()) != code_hash()
     errors.write_text(text)
     assert hash_of_package(package, source_hash()) == code_hash()
-    errors.rename(package / "mistakes.py")
+    errors.rename(errors.with_name("hidden.py"))
     assert hash_of_package(package, source_hash()) != code_hash()
+
+
+def test_other_files_can_change_during_a_study(tmp_path: Path) -> None:
+    package = copied(tmp_path)
+    for name in ("plots/style.py", "report/page.py", "cli/site.py", "searches/greedy/xges.py"):
+        path = package / name
+        path.write_text(path.read_text() + "\n# changed\n")
+    assert hash_of_package(package, source_hash()) == code_hash()
+
+
+def test_all_functions_that_answer_are_in_the_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a site calls while it answers, in every statistic and in steps of ADMM."""
+    root, called = package_folder(), set[Path]()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and root in path.parents:
+            called.add(path.relative_to(root))
+
+    handle = Site.handle
+
+    def traced(self: Site, frame: bytes) -> bytes:
+        sys.setprofile(note)
+        try:
+            return handle(self, frame)
+        finally:
+            sys.setprofile(None)
+
+    monkeypatch.setattr(Site, "handle", traced)
+    rng = np.random.default_rng(0)
+    numbers = {n: {v: rng.normal(size=90) for v in "abc"} for n in "xyz"}
+    flags = {n: {v: rng.random(90) < 0.4 for v in "abc"} for n in "xyz"}
+    ist.learn(Federation.simulate(numbers), search=ADMM(rounds=1))
+    ist.learn(Federation.simulate(numbers), search=ist.searches.LiNGAM())
+    ist.learn(Federation.simulate(flags), score=ist.BDeu())
+    holes = {
+        n: {v: np.where(rng.random(90) < 0.1, np.nan, x) for v, x in t.items()}
+        for n, t in numbers.items()
+    }
+    ist.learn(holes_of(holes))
+    assert {"joint", "statistics", "sources"} <= {path.parts[0] for path in called}
+    assert [path for path in sorted(called) if not answers(path)] == []
+
+
+def holes_of(tables: dict[str, dict[str, np.ndarray]]) -> ist.Source:
+    """Sites with missing values, which estimate moments together."""
+    missing = ist.ExpectationMaximisation()
+    return Federation.simulate(tables, missing=missing).with_missing(missing)
 
 
 def test_the_hash_depends_on_the_compiled_core() -> None:

@@ -39,7 +39,7 @@ def test_a_stop_file_that_nobody_can_create_refuses(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", range(16))
 def test_a_missing_key_refuses(tmp_path: Path, line: int) -> None:
-    lines = policy(tmp_path).to_toml().splitlines()
+    lines = replace(policy(tmp_path), exact_studies=()).to_toml().splitlines()
     assert len(lines) == 16
     gone = lines.pop(line)
     key = gone.partition(" ")[0]

@@ -122,6 +122,7 @@ class Pair:
                 rounds_per_year=5,
                 queries_per_year=5,
                 stop_file=self.folder / "STOP",
+                exact_studies=("*",),
             ),
             **changes,
         )

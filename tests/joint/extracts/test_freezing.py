@@ -55,6 +55,7 @@ def study_of(title: str = "S", **changes: Any) -> Study:
         "bounds": BOUNDS,
         "protocol": SecureSums(),
         "requests": ["moments"],
+        "exact": "privacy" not in changes,
     }
     return Study.draft(title, **(terms | changes))
 

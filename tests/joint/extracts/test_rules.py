@@ -57,7 +57,7 @@ def test_rounds_of_a_study(step: int) -> None:
 
 # --- the table -----------------------------------------------------------------------------------
 
-ELSEWHERE = {"only_with_noise", "only_with", "–"}
+ELSEWHERE = {"exact_studies", "only_with", "–"}
 """Keys of rules that have no threshold: they hold or they do not."""
 
 

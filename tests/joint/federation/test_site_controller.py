@@ -248,7 +248,9 @@ def test_sums_over_other_sites_are_not_unmasked(four: Consortium) -> None:
     federation.moments(["age"])
     sites = {name: four.controller(name).site().handle for name in NAMES}
     transport = InProcess(sites, lost=[("west", 0)])
-    again = Federation(four.study, four.signatures, four.boss, transport, first_round=2)
+    again = Federation(
+        four.study, four.signatures, four.boss, transport, first_round=2, without=None
+    )
     with pytest.raises(AbortedError):
         again.moments(["age"])
     assert {why for name in NAMES[:3] for why in four.why(name)} == {"membership"}

@@ -246,7 +246,7 @@ def test_a_missing_site_is_covered_by_the_threshold(tmp_path: Path) -> None:
     assert (threshold, release.privacy.honest) == (3, 2)
     sites = {name: group.controller(name).site() for name in NAMES}
     transport = InProcess({n: s.handle for n, s in sites.items()}, lost=[("west", 2)])
-    federation = Federation(group.study, group.signatures, group.boss, transport)
+    federation = Federation(group.study, group.signatures, group.boss, transport, without=None)
     federation.moments()
     assert federation.active == NAMES[:3]
     epsilon, alone, _, error = noted(federation)
@@ -315,13 +315,13 @@ def test_the_policy_file_keeps_the_budget(tmp_path: Path) -> None:
 
 def test_a_site_can_refuse_studies_without_noise(tmp_path: Path) -> None:
     """An author leaves the section on privacy out: the budget would limit nothing."""
-    policy = replace(consortium(tmp_path).policies["north"], only_with_noise=True)
+    policy = replace(consortium(tmp_path).policies["north"], exact_studies=())
     assert Policy.parse(policy.to_toml().encode()) == policy
     policy.require(consortium(tmp_path).study)
     group = consortium(tmp_path, privacy=None)
     group.controller("north")
     group.policies["north"] = policy
-    with pytest.raises(RefusedError, match="it has no differential privacy"):
+    with pytest.raises(RefusedError, match="its sums are exact"):
         group.controller("north")
 
 

@@ -12,14 +12,21 @@ from isthmus.errors import StudyError
 from isthmus.joint.agreement.identity import digest
 from isthmus.kernels import _native
 
+ANSWERING = (
+    *("errors.py", "frames.py", "joint", "kernels", "neural", "objectives", "options.py"),
+    *("searches/continuous/acyclicity.py", "sources", "statistics", "types.py"),
+)
+"""The files and folders that carry out the protocol and compute what leaves a site. Others, such as
+searches, reports and commands, can change during a study; a test looks at what runs."""
+
 
 @lru_cache(maxsize=1)
 def code_hash() -> str:
-    """Return the SHA-256 of the source files of this package.
+    """Return the SHA-256 of the source files of the protocol and of what computes answers.
 
-    It covers the Python files as installed, with their paths within the package, and the C++ files
-    that the core was compiled from. It does not depend on where the package is installed, nor on
-    the compiler.
+    It covers the Python files of `ANSWERING` as installed, with their paths within the package, and
+    the C++ files that the core was compiled from. It does not depend on where the package is
+    installed, nor on the compiler.
     """
     return hash_of_package(package_folder(), _native.source_hash())
 
@@ -58,14 +65,21 @@ def package_folder() -> Path:
     return Path(spec.origin).parent
 
 
+def answers(path: Path) -> bool:
+    """Return whether a file of the package is part of what answers."""
+    return any(path.is_relative_to(each) for each in ANSWERING)
+
+
 def hash_of_package(root: Path, core: str) -> str:
-    """Return the SHA-256 of all Python files below a folder and of the compiled core's hash."""
+    """Return the SHA-256 of the Python files that answer, and of the compiled core's hash."""
     parts: list[bytes] = []
-    # Stubs too: they say which names the package imports when they are first used.
-    for path in sorted(root.rglob("*.py*"), key=lambda path: path.relative_to(root).as_posix()):
-        if path.suffix not in {".py", ".pyi"}:
-            continue
-        parts += [path.relative_to(root).as_posix().encode(), path.read_bytes()]
+    found = [
+        (path.relative_to(root).as_posix(), path)
+        for path in root.rglob("*.py*")  # stubs, too: they say which names are imported when used
+        if path.suffix in {".py", ".pyi"} and answers(path.relative_to(root))
+    ]
+    for name, path in sorted(found):
+        parts += [name.encode(), path.read_bytes()]
     if not parts:
         raise StudyError(f"There are no source files in {root}, so they have no hash.")
     return "sha256:" + digest(*parts, core.encode()).hex()

@@ -36,8 +36,11 @@ SMALLEST_CELL = 3
 MAXIMUM_DELTA = 1e-6
 """The δ at which the budget of all studies with differential privacy is counted."""
 
-BUDGET = ("only_with_noise", "maximum_epsilon", "maximum_delta", "epsilon_per_study")
+BUDGET = ("maximum_epsilon", "maximum_delta", "epsilon_per_study")
 """Keys that only sites have which take part in studies with differential privacy."""
+
+LISTS = ("exact_studies", "only_with")
+"""Keys that a policy has only if they are not empty."""
 
 ROUNDING = 1e-9
 """Relative error of an ε that was computed from a sum of costs."""
@@ -113,9 +116,10 @@ class Policy(DataRules):
     epsilon_per_study
         The largest budget of one such study, at `maximum_delta`. By default the same as that of
         all together.
-    only_with_noise
-        Whether the site takes part in studies with differential privacy only, so that this budget
-        limits everything that leaves.
+    exact_studies
+        SHA-256 of each study without noise that the site takes part in, as `isthmus study show`
+        prints it; ``"*"`` for any, for simulations. Exact sums protect sites from each other, and
+        no person from an analyst: whoever is responsible for the data allows them study by study.
     only_with
         Names of the sites of every result, including this one; empty for no such rule. A study of
         other sites is refused, and so is a sum that one of them is missing in: nobody can then
@@ -137,7 +141,7 @@ class Policy(DataRules):
     revoked: tuple[bytes, ...] = ()
     maximum_epsilon: float = 0.0
     maximum_delta: float = MAXIMUM_DELTA
-    only_with_noise: bool = False
+    exact_studies: tuple[str, ...] = ()
     epsilon_per_study: float = math.inf
     only_with: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
@@ -227,7 +231,7 @@ class Policy(DataRules):
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
         make = top.record(
             cls,
-            optional=(*BUDGET, "only_with"),
+            optional=(*BUDGET, "exact_studies", "only_with"),
             protocols=top.strings("protocols", protocol_names()),
             requests=top.strings("requests", known),
             revoked=read_revoked(top),
@@ -244,9 +248,9 @@ class Policy(DataRules):
         return document(
             {
                 "format": FORMAT,
-                **plain(self, without=(*BUDGET, "only_with", "revoked", "peers", "folder")),
+                **plain(self, without=(*BUDGET, *LISTS, "revoked", "peers", "folder")),
                 **self._budget(),
-                **({"only_with": list(self.only_with)} if self.only_with else {}),
+                **{name: list(own) for name in LISTS if (own := getattr(self, name))},
                 "revoked": [key_text(key) for key in self.revoked],
                 **({} if self.peers else {"peers": ANY if self.peers is None else []}),
             },
@@ -255,7 +259,7 @@ class Policy(DataRules):
 
     def _budget(self) -> dict[str, object]:
         """Return the keys on differential privacy, which only sites that take part in it have."""
-        if self.maximum_epsilon == 0 and not self.only_with_noise:
+        if self.maximum_epsilon == 0:
             return {}
         others = [f.name for f in fields(self) if f.name not in BUDGET]
         return {name: value for name, value in plain(self, others).items() if value < math.inf}
@@ -304,8 +308,13 @@ class Policy(DataRules):
         """Return a phrase for each budget of differential privacy that a study exceeds."""
         privacy, delta = study.privacy, self.maximum_delta
         if privacy is None:
-            lacking = "it has no differential privacy, and only_with_noise is true"
-            return [lacking] if self.only_with_noise else []
+            allowed = {ANY, study.identity.hex()}.intersection(self.exact_studies)
+            lacking = (
+                "its sums are exact, which protects no person from an analyst, and exact_studies "
+                "does not have its SHA-256. If whoever is responsible for the data allows it, run "
+                "'isthmus site policy HOME STUDY --exact'"
+            )
+            return [lacking] if study.protocol.results_add_up and not allowed else []
         asked, broken = epsilon_of(privacy.rho, delta), []
         budget = f"its budget of ε = {privacy.epsilon:g} at δ = {privacy.delta:g}"
         single = self.epsilon_per_study

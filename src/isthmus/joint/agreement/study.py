@@ -27,6 +27,10 @@ from isthmus.statistics import CountPlan, Expansion, Kind, Schema
 
 FORMAT = "isthmus-study/4"
 
+EPSILON = 1.0
+"""Budget of a study that states none: a strong promise, and enough for some thousand rows of ten
+variables; see ``benchmarks/results/privacy-whitening.md``."""
+
 Limits = Mapping[str, Mapping[str, float]]
 """Bounds on the parameters of requests: by request, then by parameter."""
 
@@ -175,13 +179,20 @@ class Study:
         limits: Limits | None = None,
         privacy: DifferentialPrivacy | None = None,
         within_sites: bool = True,
+        exact: bool = False,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 
-        By default the study expires after 90 days and names the installed version of this package.
-        `within_sites` has no effect on studies of noise or of two parties.
+        By default the study expires after 90 days, names the installed version of this package, and
+        its sums have noise for differential privacy with ε = 1; pass `privacy` for another budget,
+        or ``exact=True`` for none: exact sums protect no person from an analyst. `within_sites` is
+        for exact sums only, and neither it nor noise is for two parties.
         """
         protocol = protocol.fitted(members)
+        if exact and privacy is not None:
+            raise StudyError("A study is exact or has a budget. Pass exact=True or privacy.")
+        if protocol.results_add_up and not exact and privacy is None:
+            privacy = DifferentialPrivacy(EPSILON)
         if expires is None:
             expires = datetime.now(UTC) + timedelta(days=90)
         keys: dict[str, object] = {

@@ -185,6 +185,13 @@ def _require_other_size(extract: Extract, policy: Policy, index: LedgerIndex) ->
     """
     assert extract.values is not None
     own, least = len(extract.values), policy.minimum_cohort
+    if index.restored and own not in index.exact_rows.values():
+        raise RefusedError(
+            "The ledger was restored and does not know how many rows the tables of earlier studies "
+            "had. If this is the table of an earlier study with a few rows more or less, the "
+            "difference of the two results is about these few. Ask your data protection officer, "
+            "and pass --few-more-rows if the officer accepts this."
+        )
     near = [rows for rows in index.exact_rows.values() if 0 < abs(rows - own) < least]
     if near:
         few = counted(min(abs(rows - own) for rows in near), "row")

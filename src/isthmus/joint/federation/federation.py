@@ -91,6 +91,10 @@ class Federation(Source):
     journal
         Records rounds and sums. A federation with the journal of one that was killed resumes its
         run and computes the same result.
+    without
+        Names of sites to leave out of all sums. By default none: sums need every site of the study,
+        and a site that is silent or refuses stops the run. With ``None``, whoever is silent in the
+        first sum is left out, as long as enough sites remain.
 
     Examples
     --------
@@ -126,6 +130,7 @@ class Federation(Source):
         *,
         first_round: int = 1,
         journal: Journal | None = None,
+        without: Iterable[str] | None = (),
     ) -> None:
         if identity.public != study.coordinator:
             raise FederationError(
@@ -134,7 +139,9 @@ class Federation(Source):
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
         self._grid = FixedPointEncoding.of(study)
-        self._scheduler = RoundScheduler(study, identity, transport, verifier, journal, first_round)
+        self._scheduler = RoundScheduler(
+            study, identity, transport, verifier, journal, first_round, without
+        )
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
         self._features: dict[Expansion, FederatedFeatures] = {}
@@ -182,7 +189,7 @@ class Federation(Source):
             The ledger of each site; by default in memory.
         lost
             Sites that fail: their names, with the number of the exchange, counted from zero. Each
-            sum has five exchanges.
+            sum has five exchanges. Sites that fail in the first sum are left out.
         privacy
             Differential privacy. Continuous variables then need bounds, here or in `bounds`, that
             are not taken from the tables. By default the study then has counts of up to three
@@ -197,7 +204,7 @@ class Federation(Source):
         """
         from isthmus.joint.federation.simulation import named_tables, simulated
 
-        tables = named_tables(tables)
+        tables, lost = named_tables(tables), list(lost)
         if missing is not None and not isinstance(missing, ExpectationMaximisation | DropRows):
             raise _not_offered(missing)
         reading = None
@@ -220,7 +227,7 @@ class Federation(Source):
             privacy,
             within_sites=within_sites,
         )
-        federation = cls(*arguments)
+        federation = cls(*arguments, without=None if lost else ())
         federation._reading = reading
         return federation
 
@@ -250,6 +257,11 @@ class Federation(Source):
     def active(self) -> tuple[str, ...] | None:
         """Names of the sites whose numbers are in the sums; ``None`` before the first sum."""
         return self._scheduler.active
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the sites that the next sum is asked from."""
+        return self._scheduler.asked
 
     @property
     def kept(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from typing import Any, final
 
 from isthmus.errors import AbortedError, DataError, FederationError
@@ -45,8 +46,10 @@ class RoundScheduler:
     same order return the same sums, and sums in the journal are not requested again. An
     interrupted round is abandoned and repeated with a higher number.
 
-    Once sites were asked to unmask a sum, all sums are over the same sites. These are written to
-    the journal before the sites are asked.
+    A sum needs every site of the study but those `without`. Nobody is left out because of a bad
+    moment; with ``None``, whoever is silent in the first sum is. Once sites were asked to unmask a
+    sum, all sums are over the same sites. These are written to the journal before the sites are
+    asked.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class RoundScheduler:
         verifier: Verifier | None = None,
         journal: Journal | None = None,
         first_round: int = 1,
+        without: Iterable[str] | None = (),
     ) -> None:
         self._study = study
         self._terms = secure_sums(study.protocol).terms(study.roster)
@@ -72,6 +76,36 @@ class RoundScheduler:
         self.active: tuple[str, ...] | None = None
         for record in self._journal.records():
             self._take(record)
+        self._asked = None if without is None else self._members_without(frozenset(without))
+
+    def _members_without(self, absent: frozenset[str]) -> tuple[str, ...]:
+        """Return the sites of every sum, or raise `FederationError` if there can be none."""
+        names = [m.name for m in self._study.members]
+        strangers = sorted(absent.difference(names))
+        if strangers:
+            raise FederationError(
+                f"{strangers} are not sites of this study and cannot be left out; it has {names}."
+            )
+        if self._before is not None and absent.intersection(self._before):
+            raise FederationError(
+                f"The sums so far are over {list(self._before)}, and all sums of a study are over "
+                f"the same sites, so {sorted(absent.intersection(self._before))} cannot be left "
+                "out. Wait for them, or draft another study."
+            )
+        asked = tuple(name for name in names if name not in absent)
+        if not self._terms.enough(frozenset(map(self._terms.position, asked))):
+            raise FederationError(
+                f"Without {sorted(absent)}, {len(asked)} sites are left; this study needs "
+                f"{self._terms.threshold} sites of {self._terms.organisations} organisations. "
+                "Draft a study of the sites that can take part."
+            )
+        return asked
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names of the sites that the next sum is asked from."""
+        everyone = tuple(m.name for m in self._study.members)
+        return self._before or self._asked or everyone
 
     @property
     def kept(self) -> int:
@@ -190,7 +224,7 @@ class RoundScheduler:
             before = self._sums[self._position - 1].get("transcript", "")
             transcript = base64.b64decode(before)
         size = request.size(self._grid)
-        active = self._before
+        active = self._asked if self._before is None else self._before
         round_ = Coordinator(
             self._terms,
             self._identity,

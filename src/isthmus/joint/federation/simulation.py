@@ -99,6 +99,7 @@ def simulated(
         rounds=UNLIMITED,
         privacy=privacy,
         within_sites=within_sites,
+        exact=privacy is None,
     )
     require_possible(study)
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
@@ -160,6 +161,7 @@ def _lenient_policy(privacy: DifferentialPrivacy | None) -> Policy:
         columns_per_row=policy.UNLIMITED,
         largest_share=1.0,
         persons=Persons(NOT_PERSONS),
+        exact_studies=(ANY,),
         maximum_epsilon=0.0 if privacy is None else privacy.epsilon,
         maximum_delta=policy.MAXIMUM_DELTA if privacy is None else privacy.delta,
     )

@@ -198,6 +198,11 @@ class SiteController(ReleaseGate):
                 f"This site cannot take part in {self._study.title!r}: earlier answers in this "
                 "study were from another extract. Draft a new study."
             )
+        if self._writer.here.restored:
+            raise RefusedError(
+                f"This site cannot take part in {self._study.title!r}: its ledger was restored and "
+                "lacks answers of this study. Draft a new study."
+            )
         problems = self._extract.problems(self._study, self._policy)
         if problems:
             raise RefusedError(

@@ -35,7 +35,10 @@ REFUSED = Event("refused")
 REPAIRED = Event("repaired")
 """A torn last line was removed from the ledger."""
 
-COMMON = (REFUSED, REPAIRED)
+RESTORED = Event("restored", opens_round=True, sends_statistic=True)
+"""A round that a restored ledger lacks and others remember, and the end of such a restoration."""
+
+COMMON = (REFUSED, REPAIRED, RESTORED)
 """Entries of every protocol."""
 
 

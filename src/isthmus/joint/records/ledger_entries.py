@@ -15,6 +15,9 @@ from isthmus.joint.agreement.identity import Identity, Verifier, digest
 
 FORMAT = "isthmus-ledger/2"
 
+HASH = 64
+"""Length of a hash in hexadecimal digits."""
+
 START = "0" * 64
 """The hash before the first entry, which is the head of an empty ledger."""
 
@@ -158,13 +161,18 @@ def require_heads(
 ) -> None:
     """Raise `LedgerError` if an entry that others remember is not among these."""
     required = {head} if isinstance(head, str) else set(head or ())
-    missing = sorted(required - {START} - {e["hash"] for e in entries})
+    missing = sorted(required - {START} - hashes_of(entries))
     if missing:
         raise LedgerError(
             f"The ledger {path} does not contain the entry {missing[0][:16]}… that was noted "
             "earlier, for instance by another site: its end was cut off, or it is another ledger. "
-            "Restore it from a backup."
+            "If it was restored from a backup, 'isthmus ledger restore' counts what it lacks."
         )
+
+
+def hashes_of(entries: Iterable[Entry]) -> set[str]:
+    """Return the hashes of entries, and of those that a restoration has counted."""
+    return {h for e in entries for h in (e["hash"], *e.get("restored", ()))}
 
 
 def remembered_heads(entries: Iterable[Entry]) -> dict[str, str]:
@@ -192,7 +200,7 @@ def missed_by_witnesses(entries: Iterable[Entry]) -> list[tuple[int, str]]:
     A site that meets a witness of a lost entry refuses to answer, and writes this down.
     """
     entries = list(entries)
-    present = {e["hash"] for e in entries}
+    present = hashes_of(entries)
     return [
         (e["number"], e["missing"])
         for e in entries

@@ -8,6 +8,7 @@ from typing import Any, Self, final
 
 from isthmus.joint.agreement.protocol_catalogue import known_event
 from isthmus.joint.noise.spending import Spending
+from isthmus.joint.records.events import RESTORED
 from isthmus.joint.records.ledger_entries import Entry, remember
 
 Place = tuple[Any, Any]
@@ -105,6 +106,8 @@ class LedgerIndex:
         Fingerprints of the columns shared with another party, by its organisation and by column.
     answers
         Hash of the kept answer with noise to each question.
+    restored
+        Whether something left that is known from others only.
     """
 
     def __init__(self) -> None:
@@ -120,11 +123,13 @@ class LedgerIndex:
         self.columns: dict[str, dict[str, set[str]]] = {}
         self.noisy: list[Entry] = []
         self.answers: dict[str, str] = {}
+        self.restored = False
 
     def add(self, entry: Entry) -> None:
         """Add one more entry."""
         self.tally.add(entry)
-        self.hashes.add(entry["hash"])
+        self.hashes |= {entry["hash"], *entry.get("restored", ())}
+        self.restored |= entry["event"] == RESTORED.name
         remember(self.heads, entry)
         signed = entry.get("head_signatures", {})
         remember(

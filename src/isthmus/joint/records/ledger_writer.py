@@ -17,14 +17,11 @@ from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.records.events import REFUSED, Denial, DeniedError, Event
 from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import START
+from isthmus.joint.records.ledger_entries import HASH, START
 from isthmus.joint.records.ledger_index import LedgerIndex, LedgerTally
 
 WRITTEN_IN_FULL = 100
 """Number of refusals of each kind that are all written; later ones are thinned out."""
-
-HASH = 64
-"""Length of a hash in hexadecimal digits."""
 
 LONGEST_REQUEST = 2**15
 """Maximum number of bytes of a request; of longer ones only the hash is written."""
@@ -233,6 +230,8 @@ class LedgerWriter:
             if sent.noise is not None:
                 details |= {"asked": sent.noise.question, "rho": sent.noise.rho}
                 details["answer"] = sent.noise.kept
+                assert self._study.privacy is not None
+                details["budget"] = self._study.privacy.rho
         if parties is not None:
             self.require_parties(parties)
             details["sites"] = self._study.roster.names(parties)

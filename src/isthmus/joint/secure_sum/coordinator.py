@@ -193,7 +193,7 @@ class Coordinator:
             "required"
         )
         if self._state.is_complete:
-            needed = "all sites of the earlier sums are required"
+            needed = f"all {len(self._state.asked)} sites that were asked are required"
         self.is_over = True
         return AbortedError(
             f"Round {self.request.number} was aborted while waiting for {AWAITED[awaits]}: "
