@@ -44,9 +44,12 @@ class RoundedStatistics:
         """Whether tests have decided on directions, and no score."""
         return self.kept.tested
 
-    def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
+    def fit(
+        self, dag: DAG, data: object | None, pseudo_count: float, *, curves: bool = True
+    ) -> Network:
         """Return the network with rounded parameters and without counts."""
-        network: Network = rounded_network(self.kept.fit(dag, data, pseudo_count))
+        exact = self.kept.fit(dag, data, pseudo_count, curves=curves)
+        network: Network = rounded_network(exact)
         return network
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:

@@ -17,6 +17,7 @@ from isthmus.joint import ADMM, Federation, code_hash
 from isthmus.joint.agreement.code import answers, hash_of_package, package_folder
 from isthmus.joint.secure_sum.site import Site
 from isthmus.kernels._native import source_hash
+from isthmus.sources import Source
 
 PRINT = "from isthmus.joint import code_hash; print(code_hash())"
 
@@ -96,7 +97,7 @@ def test_all_functions_that_answer_are_in_the_hash(monkeypatch: pytest.MonkeyPat
     assert [path for path in sorted(called) if not answers(path)] == []
 
 
-def holes_of(tables: dict[str, dict[str, np.ndarray]]) -> ist.Source:
+def holes_of(tables: dict[str, dict[str, np.ndarray]]) -> Source:
     """Sites with missing values, which estimate moments together."""
     missing = ist.ExpectationMaximisation()
     return Federation.simulate(tables, missing=missing).with_missing(missing)
