@@ -26,7 +26,7 @@ RUNS = 3
 def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = (
-        "What each of two parties does. HOME is the party's private folder: it holds "
+        "What each of two parties does (experimental until audited). HOME is the party's private folder: it holds "
         "private keys and the ledger. STUDY is the folder that both parties share."
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
@@ -47,7 +47,13 @@ def add(command: argparse.ArgumentParser) -> None:
     add_key_actions(action, "party")
     add_file_actions(action)
     _draft_options(action("draft", "write a study and sign it as its author", _draft))
-    action("policy", "draft the policy of the party, or check a study against it", draft_policy)
+    policy = action("policy", "draft the policy, or check a study against it", draft_policy)
+    policy.add_argument(
+        "--newer-values",
+        action="store_true",
+        help="in this study, columns that were shared with the other party before may have other "
+        "values. The difference of the two results is about those whose values differ",
+    )
     dry = action("dry-run", "check the table and print what would leave; no connection", _dry_run)
     run = action("run", "learn together with the other party, which runs the same command", _run)
     for each in (dry, run):

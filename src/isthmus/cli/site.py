@@ -183,7 +183,10 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
     exact = study.protocol.results_add_up and study.privacy is None
     if exact:
         say(fill(NOT_PROMISED, 96))
-    allowed = (study.identity.hex(),) if exact and getattr(options, "exact", False) else ()
+    # A site allows exact sums study by study, and a party newer values of shared columns.
+    key = "exact_studies" if study.protocol.results_add_up else "newer_values"
+    wanted = (getattr(options, "exact", False) and exact) or getattr(options, "newer_values", False)
+    allowed = (study.identity.hex(),) if wanted else ()
     if not path.exists():
         draft = Policy(
             minimum_cohort=MINIMUM_COHORT,
@@ -196,9 +199,9 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             rounds_per_year=STUDIES_PER_YEAR * study.rounds,
             queries_per_year=STUDIES_PER_YEAR * study.rounds,
             stop_file=Path("STOP"),
-            exact_studies=allowed,
             peers=study.members,
         )
+        draft = replace(draft, **{key: allowed})
         if study.privacy is not None:
             epsilon, delta = study.privacy.epsilon, study.privacy.delta
             draft = replace(
@@ -213,8 +216,8 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             say(line)
         return ExitCode.DONE
     own = Policy.read(path)
-    if set(allowed) - {*own.exact_studies}:
-        own = replace(own, exact_studies=(*own.exact_studies, *allowed))
+    if set(allowed).difference(getattr(own, key)):
+        own = replace(own, **{key: (*getattr(own, key), *allowed)})
         path.write_text(own.to_toml(), encoding="utf-8")
     own.require(study, spent_before(options.home, study))
     say(f"The policy {path} allows the study {study.title!r}.")

@@ -178,6 +178,21 @@ def test_another_study_of_the_same_columns_has_the_same_people(tmp_path: Path) -
     assert not is_allowed(controller(numbers(), tmp_path, table, ledger), range(100))
 
 
+def test_a_new_study_may_have_newer_values_if_the_policy_names_it(tmp_path: Path) -> None:
+    """b11: it costs that the difference of the two results is about those whose values differ."""
+    ledger, table = MemoryLedger(), columns(200)
+    assert is_allowed(controller(numbers(), tmp_path, table, ledger), range(100))
+    table["debt"][7] += 0.5
+    later = numbers()
+    named: dict[str, Any] = {"newer_values": (later.study.identity.hex(),)}
+    assert is_allowed(controller(later, tmp_path, table, ledger, **named), range(100))
+    other = controller(numbers(), tmp_path, table, ledger, **named)
+    assert not is_allowed(other, range(100))  # for that study only
+    table["debt"][8] += 0.5
+    with pytest.raises(RefusedError, match="other"):  # and with one table
+        is_allowed(controller(later, tmp_path, table, ledger, **named), range(100))
+
+
 def test_the_same_people_may_be_studied_again(tmp_path: Path) -> None:
     ledger, table = MemoryLedger(), columns(200)
     for _ in range(2):

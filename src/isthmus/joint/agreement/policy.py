@@ -39,7 +39,7 @@ MAXIMUM_DELTA = 1e-6
 BUDGET = ("maximum_epsilon", "maximum_delta", "epsilon_per_study")
 """Keys that only sites have which take part in studies with differential privacy."""
 
-LISTS = ("exact_studies", "only_with")
+LISTS = ("exact_studies", "newer_values", "only_with")
 """Keys that a policy has only if they are not empty."""
 
 ROUNDING = 1e-9
@@ -120,6 +120,10 @@ class Policy(DataRules):
         SHA-256 of each study without noise that the site takes part in, as `isthmus study show`
         prints it; ``"*"`` for any, for simulations. Exact sums protect sites from each other, and
         no person from an analyst: whoever is responsible for the data allows them study by study.
+    newer_values
+        SHA-256 of each study of two parties in which columns that were shared with the other party
+        before may have other values, or be of other people. The difference of the two results is
+        then about those whose values differ: about one person if only one does.
     only_with
         Names of the sites of every result, including this one; empty for no such rule. A study of
         other sites is refused, and so is a sum that one of them is missing in: nobody can then
@@ -143,6 +147,7 @@ class Policy(DataRules):
     maximum_delta: float = MAXIMUM_DELTA
     exact_studies: tuple[str, ...] = ()
     epsilon_per_study: float = math.inf
+    newer_values: tuple[str, ...] = ()
     only_with: tuple[str, ...] = ()
     folder: Path = field(default=Path(), compare=False)
 
@@ -231,7 +236,7 @@ class Policy(DataRules):
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
         make = top.record(
             cls,
-            optional=(*BUDGET, "exact_studies", "only_with"),
+            optional=(*BUDGET, *LISTS),
             protocols=top.strings("protocols", protocol_names()),
             requests=top.strings("requests", known),
             revoked=read_revoked(top),

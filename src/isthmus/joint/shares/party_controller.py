@@ -351,7 +351,9 @@ class PartyController:
         if broken:
             raise self._declined(run, broken)
         prints = table.fingerprints(self._study.schema, positions, self._ledger.secret())
-        shared = self._writer.everything.columns.get(self._other_owner, {})
+        newer = self._study.identity.hex() in self._policy.newer_values
+        known = self._writer.here if newer else self._writer.everything
+        shared = known.columns.get(self._other_owner, {})
         others = [name for name, own in prints.items() if shared.get(name, {own}) != {own}]
         if others:
             raise self._refusal(
@@ -359,7 +361,9 @@ class PartyController:
                 run.number,
                 f"This party does not take part: {others[:10]} were shared with {self.other!r} "
                 "before, with other values or of other people. The difference of two results "
-                "could describe one person. Use the table of the earlier runs.",
+                "could describe one person. Use the table of the earlier runs. Or draft a new study; "
+                "if whoever is responsible for the data accepts that the difference is about those "
+                "whose values changed, run 'isthmus party policy HOME STUDY --newer-values'.",
             )
         columns = len(table.names)
         sent = Sent(

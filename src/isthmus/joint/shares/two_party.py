@@ -57,8 +57,9 @@ from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 class TwoParty(Source):
     """Two parties that hold different columns for the same people, as a source of data.
 
-    The other party runs the same code with its own columns. Both compute on secret shares, and
-    only what the study states is revealed to them.
+    Experimental until somebody outside the project has audited it. The other party runs the same
+    code with its own columns. Both compute on secret shares, and only what the study states is
+    revealed to them.
 
     Parameters
     ----------
