@@ -26,8 +26,8 @@ RUNS = 3
 def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = (
-        "What each of two parties does (experimental until audited). HOME is the party's private folder: it holds "
-        "private keys and the ledger. STUDY is the folder that both parties share."
+        "What each of two parties does (experimental until audited). HOME is the private folder of "
+        "the party: it holds private keys and the ledger. STUDY is the folder that both share."
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "party")

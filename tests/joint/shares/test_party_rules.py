@@ -189,8 +189,7 @@ def test_a_new_study_may_have_newer_values_if_the_policy_names_it(tmp_path: Path
     other = controller(numbers(), tmp_path, table, ledger, **named)
     assert not is_allowed(other, range(100))  # for that study only
     table["debt"][8] += 0.5
-    with pytest.raises(RefusedError, match="other"):  # and with one table
-        is_allowed(controller(later, tmp_path, table, ledger, **named), range(100))
+    assert not is_allowed(controller(later, tmp_path, table, ledger, **named), range(100))
 
 
 def test_the_same_people_may_be_studied_again(tmp_path: Path) -> None:

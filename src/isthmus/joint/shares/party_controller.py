@@ -361,9 +361,10 @@ class PartyController:
                 run.number,
                 f"This party does not take part: {others[:10]} were shared with {self.other!r} "
                 "before, with other values or of other people. The difference of two results "
-                "could describe one person. Use the table of the earlier runs. Or draft a new study; "
-                "if whoever is responsible for the data accepts that the difference is about those "
-                "whose values changed, run 'isthmus party policy HOME STUDY --newer-values'.",
+                "could describe one person. Use the table of the earlier runs, or draft another "
+                "study: if whoever is responsible for the data accepts that the difference is "
+                "about those whose values changed, run 'isthmus party policy HOME STUDY "
+                "--newer-values'.",
             )
         columns = len(table.names)
         sent = Sent(
