@@ -184,9 +184,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
     if exact:
         say(fill(NOT_PROMISED, 96))
     # A site allows exact sums study by study, and a party newer values of shared columns.
-    key = "exact_studies" if study.protocol.results_add_up else "newer_values"
-    wanted = (getattr(options, "exact", False) and exact) or getattr(options, "newer_values", False)
-    allowed = (study.identity.hex(),) if wanted else ()
+    allowed = getattr(options, "newer_values", False) or (exact and options.exact)
     if not path.exists():
         draft = Policy(
             minimum_cohort=MINIMUM_COHORT,
@@ -201,7 +199,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             stop_file=Path("STOP"),
             peers=study.members,
         )
-        draft = replace(draft, **{key: allowed})
+        draft = draft.allowing(study) if allowed else draft
         if study.privacy is not None:
             epsilon, delta = study.privacy.epsilon, study.privacy.delta
             draft = replace(
@@ -216,8 +214,8 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             say(line)
         return ExitCode.DONE
     own = Policy.read(path)
-    if set(allowed).difference(getattr(own, key)):
-        own = replace(own, **{key: (*getattr(own, key), *allowed)})
+    if allowed:
+        own = own.allowing(study)
         path.write_text(own.to_toml(), encoding="utf-8")
     own.require(study, spent_before(options.home, study))
     say(f"The policy {path} allows the study {study.title!r}.")

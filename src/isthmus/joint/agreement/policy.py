@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, final
 
@@ -268,6 +268,13 @@ class Policy(DataRules):
             return {}
         others = [f.name for f in fields(self) if f.name not in BUDGET]
         return {name: value for name, value in plain(self, others).items() if value < math.inf}
+
+    def allowing(self, study: Study) -> Policy:
+        """Return the policy with exact sums, or newer values of two parties, in this study."""
+        own = study.identity.hex()
+        if not study.protocol.results_add_up:
+            return replace(self, newer_values=tuple(dict.fromkeys((*self.newer_values, own))))
+        return replace(self, exact_studies=tuple(dict.fromkeys((*self.exact_studies, own))))
 
     def violations(self, study: Study, spent: Spending | None = None) -> list[str]:
         """Return a phrase for each rule that a study breaks, after what was `spent` on noise."""
