@@ -45,7 +45,6 @@ LEVELS = np.array(["a", "b", "c"], dtype=object)
 OWN = {
     "complete data": None,
     "`DropRows`": ist.DropRows(),
-    "`AvailableCases`": ist.AvailableCases(),
     "`ExpectationMaximisation`": ist.ExpectationMaximisation(),
 }
 CHAINED, FOREST = "chained equations, one draw", "random forests (missForest)"

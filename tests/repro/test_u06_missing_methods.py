@@ -54,5 +54,5 @@ def test_explain_lists_the_columns(tmp_path: Path, capsys: pytest.CaptureFixture
     told = capsys.readouterr()
     assert "floating-point numbers" in told.out
     assert "2 levels" in told.out
-    methods = "DropRows(), AvailableCases() or ExpectationMaximisation()"
+    methods = "DropRows() or ExpectationMaximisation()"
     assert f"--missing with {methods}; or" in told.err

@@ -38,8 +38,8 @@ def fit(
     kinds
         How to read some columns, as for :func:`~isthmus.learn`.
     missing
-        How to handle missing values: `DropRows`, `MissingAsLevel`, `ExpectationMaximisation`, or
-        `AvailableCases` unless all columns are discrete. By default they are refused.
+        How to handle missing values: `DropRows`, `MissingAsLevel` or
+        `ExpectationMaximisation`; by default they are refused.
     groups
         Name of the column of groups of a table, as for :func:`~isthmus.learn`: coefficients are
         then those within groups. For tables of continuous columns.

@@ -83,8 +83,8 @@ def summarise(
     kinds
         How to read some columns.
     missing
-        How to handle missing values: `DropRows`, `MissingAsLevel`, `ExpectationMaximisation`, or
-        `AvailableCases` unless all columns are discrete. By default they are refused.
+        How to handle missing values: `DropRows`, `MissingAsLevel` or
+        `ExpectationMaximisation`; by default they are refused.
     groups
         Name of the column of groups of a table, as for :func:`~isthmus.learn`.
 

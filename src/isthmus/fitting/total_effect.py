@@ -42,6 +42,7 @@ def adjusted_effect(
     rows
         Returns the columns with some names, as an array of shape (rows, names).
     """
+    moments = moments.about((cause, *given, effect))
     schema, scatter = moments.schema, moments.scatter()
     x = [schema.index(v) for v in (cause, *given)]
     y = schema.index(effect)

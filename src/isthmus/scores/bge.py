@@ -12,6 +12,7 @@ from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
 from isthmus.options import require_choice, require_number
 from isthmus.scores.base import Score
+from isthmus.scores.family_rows import at_own_rows
 from isthmus.scores.gaussian import bind_matrix, bind_shifted
 from isthmus.statistics import Kind, Moments
 from isthmus.types import Floats
@@ -114,13 +115,17 @@ class BGe(Score[Moments, LocalScore]):
         tables = (constant, 0.5 * (n + free), np.full(d + 1, 0.5))
         names = statistics.schema.names
         if shift is None:
-            return bind_matrix(names, scatter, tables)
-        shift = shift / units
-        if len(constants) < d:
-            shift[constants] = 0.0
-        if (shift**2 <= _FAR * np.diagonal(scatter)).all():
-            return bind_matrix(names, scatter + np.outer(shift, shift), tables)
-        return bind_shifted(names, scatter, shift, tables)
+            score = bind_matrix(names, scatter, tables)
+        else:
+            shift = shift / units
+            if len(constants) < d:
+                shift[constants] = 0.0
+            if (shift**2 <= _FAR * np.diagonal(scatter)).all():
+                score = bind_matrix(names, scatter + np.outer(shift, shift), tables)
+            else:
+                score = bind_shifted(names, scatter, shift, tables)
+        # For many rows the marginal likelihood charges each edge half the logarithm of the rows.
+        return at_own_rows(score, statistics, lambda n: 0.5 * np.log(n) * np.arange(d + 1))
 
     def posterior(self, moments: Moments) -> tuple[Floats, float, Floats | None]:
         """Return scatter matrix, degrees of freedom and shift of the posterior distribution.

@@ -13,11 +13,13 @@ from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.costs import block_cost
 from isthmus.scores.extended import extended, small_sample_prices
+from isthmus.scores.family_rows import at_own_rows
 from isthmus.scores.gaussian import TOLERANCE
 from isthmus.scores.score_bounds import block_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
 from isthmus.statistics.relations import covariance_without_rare
+from isthmus.types import Floats
 
 
 @final
@@ -84,9 +86,18 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             score_bound=lambda: block_bound(correlation, starts, base, 0.5 * n, each, TOLERANCE),
             cost=block_cost(sizes),
         )
-        if self.gamma == 0.0:
-            return score
         d = len(statistics.schema)
-        # The penalty of the parameters is already included, so only the rest is added.
-        prices = small_sample_prices(n, d, self.gamma) - 0.5 * np.log(n) * np.arange(d + 1)
-        return extended(score, prices)
+
+        def prices(n: int) -> Floats:
+            if self.gamma == 0.0:
+                return np.zeros(d + 1)
+            # The penalty of the parameters is already included, so only the rest is added.
+            rest: Floats = small_sample_prices(n, d, self.gamma) - 0.5 * np.log(n) * np.arange(
+                d + 1
+            )
+            return rest
+
+        def coefficient(n: int) -> float:
+            return self.penalty_discount * 0.5 * float(np.log(n))
+
+        return at_own_rows(extended(score, prices(n)), statistics, prices, coefficient)

@@ -20,6 +20,7 @@ from isthmus.objectives import (
     PythonLocalScore,
 )
 from isthmus.scores.costs import gaussian_cost
+from isthmus.scores.family_rows import at_own_rows
 from isthmus.scores.score_bounds import gaussian_bound
 from isthmus.statistics import Moments, StandardisedColumns
 from isthmus.statistics.moments import correlate
@@ -32,9 +33,20 @@ Rounding leaves about 1e-14 of a column that others determine. In dense graphs 1
 one that they do not determine."""
 
 
-def bind_likelihood(statistics: Moments | StandardisedColumns, penalties: Floats) -> LocalScore:
-    """Bind the maximised Gaussian log-likelihood minus ``penalties[number of parents]``."""
+def bind_likelihood(
+    statistics: Moments | StandardisedColumns, prices: Callable[[int], Floats]
+) -> LocalScore:
+    """Bind the maximised Gaussian log-likelihood minus a penalty.
+
+    Parameters
+    ----------
+    statistics
+        The statistics.
+    prices
+        Returns the penalties of 0, 1, … d parents for a number of rows.
+    """
     n, d = statistics.n, len(statistics.schema)
+    penalties = prices(n)
     constant = np.full(d + 1, -0.5 * n * (np.log(2.0 * np.pi) + 1.0)) - penalties
     bound: Callable[[], BoundWork] | None = None
     correlations: Correlations
@@ -48,7 +60,7 @@ def bind_likelihood(statistics: Moments | StandardisedColumns, penalties: Floats
         tables = (constant, np.full(d + 1, 0.5 * n), np.zeros(d + 1))
         kernel = _kernel(correlation, np.log(scale), tables)
         bound = partial(gaussian_bound, correlation, np.log(scale), tables, TOLERANCE)
-    return CorrelationScore(
+    score = CorrelationScore(
         statistics.schema.names,
         kernel,
         correlations,
@@ -59,6 +71,9 @@ def bind_likelihood(statistics: Moments | StandardisedColumns, penalties: Floats
         score_bound=bound,
         cost=gaussian_cost,
     )
+    if isinstance(statistics, StandardisedColumns):
+        return score
+    return at_own_rows(score, statistics, prices)
 
 
 def _kernel(

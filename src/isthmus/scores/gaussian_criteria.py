@@ -13,6 +13,7 @@ from isthmus.scores.base import Score
 from isthmus.scores.extended import size_penalties, small_sample_prices
 from isthmus.scores.gaussian import bind_likelihood
 from isthmus.statistics import Kind, Moments, StandardisedColumns
+from isthmus.types import Floats
 
 
 @final
@@ -49,9 +50,13 @@ class GaussianBIC(Score[Moments | StandardisedColumns, LocalScore]):
         require_number(self, "penalty_discount", least=0)
 
     def bind(self, statistics: Moments | StandardisedColumns) -> LocalScore:
-        parents = np.arange(len(statistics.schema) + 1)
-        penalties = self.penalty_discount * 0.5 * np.log(statistics.n) * (parents + 2)
-        return bind_likelihood(statistics.numeric(self), penalties)
+        parameters = np.arange(len(statistics.schema) + 1) + 2
+
+        def prices(n: int) -> Floats:
+            penalties: Floats = self.penalty_discount * 0.5 * np.log(n) * parameters
+            return penalties
+
+        return bind_likelihood(statistics.numeric(self), prices)
 
 
 @final
@@ -96,10 +101,14 @@ class GaussianEBIC(Score[Moments | StandardisedColumns, LocalScore]):
         require_boolean(self, "small_sample")
 
     def bind(self, statistics: Moments | StandardisedColumns) -> LocalScore:
-        n, d = statistics.n, len(statistics.schema)
-        if self.small_sample:
-            edges = small_sample_prices(n, d, self.gamma)
-        else:
-            edges = 0.5 * np.log(n) * np.arange(d + 1) + size_penalties(d, self.gamma)
-        penalties = np.log(n) + edges
-        return bind_likelihood(statistics.numeric(self), penalties)
+        d = len(statistics.schema)
+
+        def prices(n: int) -> Floats:
+            if self.small_sample:
+                edges = small_sample_prices(n, d, self.gamma)
+            else:
+                edges = 0.5 * np.log(n) * np.arange(d + 1) + size_penalties(d, self.gamma)
+            penalties: Floats = np.log(n) + edges
+            return penalties
+
+        return bind_likelihood(statistics.numeric(self), prices)

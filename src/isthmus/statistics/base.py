@@ -114,6 +114,14 @@ class Summary(ABC):
         """Number of rows of the data, also where fewer speak about relations of variables."""
         return self.n
 
+    def rows_about(self, names: Sequence[str]) -> int:
+        """Number of rows that speak about the relations of these variables.
+
+        With missing values it depends on the variables; otherwise it is `n`.
+        """
+        del names
+        return self.n
+
     @property
     def joint(self) -> CodedRows | None:
         """The rows of the joint table of discrete variables, if it is known; None by default."""

@@ -40,13 +40,14 @@ def methods_for(*, continuous: bool, level: bool) -> str:
     methods = ["DropRows()"]
     if level:
         methods.append("MissingAsLevel()")
-    methods.append("AvailableCases()")
-    methods.append("ExpectationMaximisation()" if continuous else "StructuralEM()")
+    methods += (
+        ["ExpectationMaximisation()"] if continuous else ["AvailableCases()", "StructuralEM()"]
+    )
     return " or ".join(", ".join(methods).rsplit(", ", 1))
 
 
 ANY_METHOD = (
-    "DropRows(), AvailableCases(), MissingAsLevel() or StructuralEM() for categories, or "
+    "DropRows(); MissingAsLevel(), AvailableCases() or StructuralEM() for categories; or "
     "ExpectationMaximisation() for numbers and mixed tables"
 )
 

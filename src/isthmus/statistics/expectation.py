@@ -1,4 +1,4 @@
-"""Moments from incomplete rows: by expectation-maximisation, or from the rows of each pair."""
+"""Moments from incomplete rows, by expectation-maximisation."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def estimate_moments(
 
     Indicators of levels are treated as if they were normal, as in `DegenerateGaussian`.
 
-    The number of rows of the moments follows from the pair of columns with the fewest rows that
-    have both values (see `PairCounts.effective_rows`): no pair gets more evidence than it has.
+    The moments know how many rows speak about each pair of columns: no pair gets more evidence
+    than it has.
 
     Parameters
     ----------
@@ -84,51 +84,10 @@ def estimate_moments(
         if expected is None:
             break
         iteration.advance(expected)
-    *_, centre, scale = step.rows
-    moments = iteration.moments(patterns.schema, pairs.effective_rows(), centre, scale)
+    values, *_, centre, scale = step.rows
+    scale = scale * (values != 0.0).any(axis=0)  # constant columns are exactly constant
+    moments = iteration.moments(patterns.schema, pairs, centre, scale)
     return Estimated(moments, iteration.steps, iteration.converged(tolerance), pairs)
-
-
-def available_moments(patterns: PatternRows) -> Estimated:
-    """Estimate each correlation from the rows that have both values.
-
-    Entries of such a matrix are from different rows, and may contradict each other: the matrix has
-    negative eigenvalues, or ones near zero that look like exact relations. All eigenvalues are
-    therefore raised by the same amount, so that none is smaller than the standard error of a
-    correlation from different rows, and the result is scaled to ones on the diagonal. Means and
-    variances are those of all values of a column. The number of rows is that of `estimate_moments`.
-
-    Raises
-    ------
-    MissingValuesError
-        Two columns have (nearly) no rows in common.
-    """
-    pairs = patterns.pair_counts()
-    rows, unit, which, centre, scale = patterns.standardised()
-    pairs.refuse_apart()
-    there = patterns.observed[which].astype(np.float64)
-    observed = patterns.observed.astype(np.float64)
-    count = np.maximum((observed * patterns.sizes[:, None]).T @ observed, 1.0)
-    mean = (rows * unit[:, None]).T @ there / count  # of a column, in the rows that have another
-    square = (rows * rows).T @ there / count
-    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-    covariance = rows.T @ rows / count - mean * mean.T
-    product = spread * spread.T
-    correlation = np.divide(
-        covariance, product, out=np.zeros_like(product), where=product > RIDGE
-    ).clip(-1.0, 1.0)
-    varies = np.diagonal(square) > 0.0
-    np.fill_diagonal(correlation, varies)
-    correlation = (correlation + correlation.T) / 2
-    error = math.sqrt(max(1.0 / pairs.fewest() - 1.0 / pairs.n, 0.0))
-    smallest = float(np.linalg.eigvalsh(correlation[np.ix_(varies, varies)]).min(initial=1.0))
-    correlation /= 1.0 + max(error - smallest, 0.0)
-    np.fill_diagonal(correlation, 1.0)
-    scale = scale * varies
-    n = pairs.effective_rows()
-    gram = n * correlation * scale[:, None] * scale[None, :]
-    moments = Moments(patterns.schema, n, centre, np.zeros(len(scale)), gram)
-    return Estimated(moments, iterations=1, converged=True, pairs=pairs)
 
 
 @final
@@ -179,20 +138,28 @@ class Maximisation:
         self.change = float(max(moved))
         self.mean, self.covariance = mean, covariance
 
-    def moments(self, schema: Schema, n: int, centre: Floats, scale: Floats) -> Moments:
+    def moments(self, schema: Schema, pairs: PairCounts, centre: Floats, scale: Floats) -> Moments:
         """Return the moments that the last step has estimated.
 
         Parameters
         ----------
         schema
             The variables.
-        n
-            Number of rows of the moments.
+        pairs
+            In how many rows both of two variables have a value.
         centre, scale
             Centres and scales by which the columns were standardised.
         """
-        gram = n * self.covariance * scale[:, None] * scale[None, :]
-        return Moments(schema, n, centre + scale * self.mean, np.zeros(len(scale)), gram)
+        n = pairs.effective_rows()
+        gram = n * self.covariance * np.outer(scale, scale)
+        return Moments(
+            schema,
+            n,
+            centre + scale * self.mean,
+            np.zeros(len(scale)),
+            gram,
+            pair_rows=pairs.effective(),
+        )
 
 
 class _Group(NamedTuple):

@@ -49,6 +49,9 @@ class ExpectedCounts(Summary):
         """Count the rows that are complete for these variables."""
         return self.incomplete.table(names)
 
+    def rows_about(self, names: Sequence[str]) -> int:
+        return self.incomplete.rows_about(names)
+
     def expected(self, names: Sequence[str]) -> Floats:
         """Expected number of rows in each cell of the table of these variables."""
         if tuple(names) in self.families:

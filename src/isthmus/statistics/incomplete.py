@@ -79,6 +79,11 @@ class IncompleteCounts(Statistic):
         """Whether any value is missing."""
         return not bool(self.observed.all())
 
+    def rows_about(self, names: Sequence[str]) -> int:
+        """Number of rows that are complete for these variables."""
+        complete = self.observed[list(self.schema.indices(names))].all(axis=0)
+        return int(complete.sum() if self.weights is None else complete @ self.weights)
+
     def pair_counts(self) -> PairCounts:
         """In how many rows both of two variables have a value."""
         there = self.observed.astype(np.float64)

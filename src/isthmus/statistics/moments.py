@@ -63,6 +63,10 @@ class Moments(Statistic):
         products of r rows within K groups vary as those of ``n = r - K + 1`` rows about one mean,
         so ``n`` is that number: scores, tests and standard errors then have ``r - K`` degrees of
         freedom. The mean is that of all rows.
+    pair_rows
+        Shape (d, d), for moments that were estimated from rows with missing values: how many rows
+        speak about each pair of variables; see `rows_about`. Otherwise None: n rows speak about
+        all. Sums and products are then n times their expectation for a row.
 
     Examples
     --------
@@ -84,6 +88,7 @@ class Moments(Statistic):
     gram: Floats
     regime: str | None = None
     groups: int | None = None
+    pair_rows: Floats | None = None
     described: ClassVar[str] = "moments"
 
     def __post_init__(self) -> None:
@@ -99,6 +104,8 @@ class Moments(Statistic):
             if not np.isfinite(values).all():
                 raise DataError(f"{name} holds values that are not finite; moments must be.")
             object.__setattr__(self, name, values)
+        if self.pair_rows is not None:
+            object.__setattr__(self, "pair_rows", _checked_rows(self.pair_rows, len(self.schema)))
         if p and self.gram.diagonal().max() > LARGEST_SQUARES:
             raise DataError(OVERFLOW)
 
@@ -156,6 +163,36 @@ class Moments(Statistic):
     @property
     def number_of_rows(self) -> int:
         return self.n if self.groups is None else self.n + self.groups - 1
+
+    def rows_about(self, names: Sequence[str]) -> int:
+        """Number of rows that speak about the relations of these variables.
+
+        It is the smallest number over all pairs of them, for one variable its own. Estimates of
+        moments differ between variables by this number if values were missing; otherwise it is `n`.
+        """
+        if self.pair_rows is None:
+            return self.n
+        chosen = list(self.schema.indices(names))
+        rows = self.pair_rows[np.ix_(chosen, chosen)].copy()
+        if len(chosen) > 1:
+            np.fill_diagonal(rows, np.inf)
+        return int(rows.min(initial=np.inf)) if chosen else self.n
+
+    def _rows_of_pairs(self) -> Floats:
+        """Return `pair_rows`, or the number of rows for each pair."""
+        d = len(self.schema)
+        return np.full((d, d), float(self.n)) if self.pair_rows is None else self.pair_rows
+
+    def about(self, names: Sequence[str]) -> Moments:
+        """Return the moments of these variables, with as many rows as speak about all of them."""
+        chosen = self.select(names)
+        if self.pair_rows is None:
+            return chosen
+        n = self.rows_about(names)
+        share = n / self.n
+        return replace(
+            chosen, n=n, sums=share * chosen.sums, gram=share * chosen.gram, pair_rows=None
+        )
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -232,7 +269,17 @@ class Moments(Statistic):
         between = (other.shift - self.shift) + (other.sums / other.n - self.sums / self.n)
         centre = self.shift + (self.sums / self.n + share * between)
         a, b = self.shifted(centre), other.shifted(centre)
-        return replace(self, n=n, shift=centre, sums=a.sums + b.sums, gram=a.gram + b.gram)
+        rows = None
+        if self.pair_rows is not None or other.pair_rows is not None:
+            rows = self._rows_of_pairs() + other._rows_of_pairs()
+        return replace(
+            self,
+            n=n,
+            shift=centre,
+            sums=a.sums + b.sums,
+            gram=a.gram + b.gram,
+            pair_rows=rows,
+        )
 
     def _with_groups_of(self, other: Moments) -> Moments:
         """Return the moments within the groups of both; equal labels are different groups."""
@@ -257,7 +304,10 @@ class Moments(Statistic):
         keep = np.concatenate(
             [np.arange(*self.blocks[i]) for i in positions] or [np.arange(0)]
         ).astype(np.intp)
-        return self._take(Schema(tuple(self.schema.variables[i] for i in positions)), keep)
+        chosen = self._take(Schema(tuple(self.schema.variables[i] for i in positions)), keep)
+        if self.pair_rows is None:
+            return chosen
+        return replace(chosen, pair_rows=self.pair_rows[np.ix_(positions, positions)])
 
     def without_features(self) -> Moments:
         """Return the moments of the same variables without their basis functions."""
@@ -297,6 +347,7 @@ class Moments(Statistic):
             shift=self.shift[keep],
             sums=self.sums[keep],
             gram=self.gram[np.ix_(keep, keep)],
+            pair_rows=None if len(schema) != len(self.schema) else self.pair_rows,
         )
 
     def with_schema(self, schema: Schema) -> Moments:
@@ -349,7 +400,9 @@ class Moments(Statistic):
         if self.schema.of_kind(Kind.DISCRETE):
             return None
         estimates = self.estimates()
-        return fit_regressions(self.schema, dag, lambda _: estimates, self.n)
+        families = ((*dag.parents(node), node) for node in dag.nodes)
+        rows = min(self.rows_about(family) for family in families)
+        return fit_regressions(self.schema, dag, lambda _: estimates, rows)
 
     def for_file(self, dag: DAG) -> Moments:
         """Return all moments."""
@@ -395,6 +448,8 @@ class Moments(Statistic):
             "groups": self.groups,
         }
         arrays = {"shift": self.shift, "sums": self.sums, "gram": self.gram}
+        if self.pair_rows is not None:
+            arrays["pair_rows"] = self.pair_rows
         archive.write(path, header, arrays, compress=False)
 
     @classmethod
@@ -408,7 +463,9 @@ class Moments(Statistic):
         """
         header, arrays = archive.read(path, FORMAT)
         with archive.damage_reported(path):
-            archive.require_arrays(arrays, ("shift", "sums", "gram"))
+            rows = arrays.get("pair_rows")
+            optional = () if rows is None else ("pair_rows",)
+            archive.require_arrays(arrays, ("shift", "sums", "gram", *optional))
             groups = header.get("groups")
             moments = cls(
                 Schema.from_dict(header["schema"]),
@@ -418,6 +475,7 @@ class Moments(Statistic):
                 archive.real(arrays["gram"], "gram"),
                 archive.optional_text(header["regime"], "regime"),
                 None if groups is None else archive.whole_number(groups, "groups"),
+                None if rows is None else archive.real(rows, "pair_rows"),
             )
             archive.require_gram(moments.gram, moments.sums, moments.n)
             return moments
@@ -431,6 +489,8 @@ class Moments(Statistic):
             and np.array_equal(self.shift, other.shift)
             and np.array_equal(self.sums, other.sums)
             and np.array_equal(self.gram, other.gram)
+            and (self.pair_rows is None) == (other.pair_rows is None)
+            and np.array_equal(self._rows_of_pairs(), other._rows_of_pairs())
         )
 
     def __hash__(self) -> int:
@@ -442,6 +502,16 @@ class Moments(Statistic):
         if self.groups is not None:
             sizes = f"groups={self.groups}, {sizes}"
         return f"Moments(n={self.n}, {sizes}{regime})"
+
+
+def _checked_rows(rows: ArrayLike, d: int) -> Floats:
+    """Return a read-only matrix of numbers of rows, one per pair of variables."""
+    values = _frozen(rows)
+    if values.shape != (d, d) or not np.array_equal(values, values.T) or not (values >= 1).all():
+        raise DataError(
+            f"pair_rows must be a symmetric matrix of {d} x {d} numbers of rows, each at least 1."
+        )
+    return values
 
 
 def _difference(a: Schema, b: Schema) -> str:

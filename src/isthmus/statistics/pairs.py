@@ -41,26 +41,26 @@ class PairCounts:
     pairs: Floats
     n: int
 
-    def effective_rows(self) -> int:
-        """The smallest number of rows over all pairs of columns, less what estimation uses up.
-
-        One number serves all families of a score. With the mean over all pairs, complete columns
-        would lend their rows to a sparse one, and noise would get edges with certainty.
+    def effective(self) -> Floats:
+        """How many rows speak about each pair of columns, shape (d, d), or about one of them.
 
         Missing values are predicted by regressions on the other columns, which take one degree of
         freedom per column, in proportion to the rows that are predicted. Half of the rows are left
         at least. With two columns, or complete ones, nothing is taken.
         """
-        return self._effective(list(range(len(self.names))))
+        used = (1.0 - self.pairs / self.n) * max(len(self.names) - 2, 0)
+        rows: Floats = np.maximum(np.round(np.maximum(self.pairs - used, self.pairs / 2)), 1.0)
+        return rows
 
-    def fewest(self) -> float:
-        """The smallest number of rows over all pairs of columns."""
-        return float(self._between(list(range(len(self.names)))).min())
+    def effective_rows(self) -> int:
+        """The unit in which likelihoods are stated: rows that speak about most pairs of columns.
 
-    def _effective(self, kept: list[int]) -> int:
-        rows = float(self._between(kept).min())
-        used = (1.0 - rows / self.n) * max(len(kept) - 2, 0)
-        return max(1, round(max(rows - used, rows / 2)))
+        Scores charge each family at its own rows, and their maximum does not depend on this number.
+        Probabilities and differences of scores do: it is the smallest number of rows over the pairs
+        of the columns that are left when sparse ones are set aside, one after the other, as long as
+        the others gain more rows than pairs are lost.
+        """
+        return self._rows_of(self._core())
 
     def refuse_apart(self) -> None:
         """Raise `MissingValuesError` if two columns have (nearly) no rows in common.
@@ -84,20 +84,54 @@ class PairCounts:
         )
 
     def remarks(self) -> tuple[str, ...]:
-        """A note if less than half of the rows count, and which columns to leave out for more."""
-        rows = self.effective_rows()
+        """A note on sparse columns, and on how few rows count if most columns are sparse."""
+        core, rows = self._core(), self.effective_rows()
+        sparse = tuple(name for k, name in enumerate(self.names) if k not in core)
+        fewest = self._rows_of(list(range(len(self.names))))
+        if sparse and 2 * fewest < rows:
+            columns, verb = ("column", "has") if len(sparse) == 1 else ("columns", "have")
+            note = (
+                f"The {columns} {_listed(sparse)} {verb} values in few rows together with others, "
+                f"down to {fewest:,} that count, and edges there need much stronger evidence. "
+                f"At least {rows:,} of {self.n:,} rows count for each pair of the other columns."
+            )
+            return (note,)
         if 2 * rows >= self.n:
             return ()
-        remark = (
-            f"Scores and standard errors count {rows:,} of {self.n:,} rows, because some columns "
-            "have values in few common rows."
+        note = (
+            f"Scores and standard errors count {rows:,} of {self.n:,} rows or more for each pair "
+            "of columns, because columns have values in few common rows."
         )
-        out = self._left_out(lambda rows: 2 * rows >= self.n)
-        # If many columns are sparse, leaving them out is no advice.
-        if 3 * len(out) <= len(self.names):
-            kept = [k for k, name in enumerate(self.names) if name not in out]
-            remark += f" Without {_listed(out)}, {self._effective(kept):,} rows would count."
-        return (remark,)
+        return (note,)
+
+    def _rows_of(self, kept: list[int]) -> int:
+        """The smallest number of rows that speak about a pair of these columns."""
+        rows = self.effective()[np.ix_(kept, kept)]
+        if len(kept) > 1:
+            np.fill_diagonal(rows, np.inf)
+        return int(rows.min())
+
+    def _core(self) -> list[int]:
+        """The columns with the largest product of pairs and rows, if sparse ones are set aside."""
+        kept = list(range(len(self.names)))
+        best, most = list(kept), 0.0
+        while kept:
+            between = self._between(kept)
+            rows = float(between.min()) * len(kept) ** 2
+            if rows > most:
+                best, most = list(kept), rows
+            if len(kept) < 3 or float(between.min()) >= self.n:
+                break
+            kept.remove(self._sparser(kept, between))
+        return best
+
+    def _sparser(self, kept: list[int], between: Floats) -> int:
+        """The sparser column of the pair with the fewest rows; if equal, that of fewer pairs."""
+        worst = np.unravel_index(int(between.argmin()), between.shape)
+        return min(
+            (kept[int(k)] for k in worst),
+            key=lambda k: (self.pairs[k, k], self.pairs[k, kept].sum()),
+        )
 
     def _left_out(self, enough: Callable[[float], bool]) -> tuple[str, ...]:
         """Columns without which all pairs have enough rows: the sparser one of each worst pair."""
@@ -106,12 +140,7 @@ class PairCounts:
             between = self._between(kept)
             if enough(float(between.min())):
                 break
-            worst = np.unravel_index(int(between.argmin()), between.shape)
-            # Of equally sparse columns, the one with fewer rows in common with all others.
-            sparser = min(
-                (kept[int(k)] for k in worst),
-                key=lambda k: (self.pairs[k, k], self.pairs[k, kept].sum()),
-            )
+            sparser = self._sparser(kept, between)
             kept.remove(sparser)
             out.append(self.names[sparser])
         return tuple(out)

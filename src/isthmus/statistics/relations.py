@@ -78,13 +78,12 @@ def covariance_without_rare(moments: Moments) -> Floats:
     nor the choice of the one without a column matters.
     """
     covariance = moments.covariance()
-    n = moments.n
     mean = moments.mean() if moments.groups is None else _shares_within(moments)
-    fewest = _COMMON * np.sqrt(n)
     for variable, (start, stop) in zip(moments.schema.variables, moments.blocks, strict=True):
         if variable.kind is not Kind.DISCRETE or start == stop:
             continue
-        share = mean[start:stop]
+        share, n = mean[start:stop], moments.rows_about([variable.name])
+        fewest = _COMMON * np.sqrt(n)
         rows = n * np.concatenate([[1.0 - share.sum()], share])
         noise = np.maximum(fewest - rows, 0.0) / n
         common = np.where(rows > fewest * (1.0 - 1e-9), rows, 0.0)  # rows have rounding errors

@@ -12,6 +12,7 @@ from isthmus.compose.assumptions.columns import (
     duplicate_columns,
     few_rows,
     similar_levels,
+    sparse_edges,
 )
 from isthmus.compose.assumptions.groups import unequal_slopes, unnamed_groups
 from isthmus.compose.assumptions.rows import (
@@ -66,6 +67,7 @@ def notes_on(problem: Problem, dag: DAG, *, named: bool) -> tuple[str, ...]:
         *determined_columns(statistics),
         *similar_levels(statistics.schema),
         *few_rows(objective, statistics),
+        *sparse_edges(statistics, dag),
         *units(problem, dag),
         *rescaled(problem, table),
         *(copied_cells(statistics) if table is None else ()),

@@ -91,8 +91,7 @@ class IncompleteFederation(Source):
             if iteration.steps and time.monotonic() >= self._until:
                 break
             self._ask(run, iteration.steps + 1)
-        n = pairs.effective_rows()
-        moments = iteration.moments(schema, n, available.centre, available.scale)
+        moments = iteration.moments(schema, pairs, available.centre, available.scale)
         converged = iteration.converged(self._missing.tolerance)
         lost = int((available.n - available.pairs.diagonal()).sum())
         remark = moments_are_estimated(lost, available.n * len(schema))

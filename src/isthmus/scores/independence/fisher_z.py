@@ -71,7 +71,7 @@ class _PartialCorrelations(IndependenceTest):
         super().__init__(moments.schema.names)
         self._moments = moments
         self._score = score
-        self._likelihood = bind_likelihood(moments, np.zeros(len(self.nodes) + 1))
+        self._likelihood = bind_likelihood(moments, lambda _: np.zeros(len(self.nodes) + 1))
         correlation, _ = correlate(moments.covariance())
         self._determined = DeterminedColumns(correlation, moments.blocks)
 
@@ -83,12 +83,16 @@ class _PartialCorrelations(IndependenceTest):
         gains = np.maximum(scores[1:] - scores[0], 0.0)
         # The log-likelihood gains -n/2 log(1 - r^2) for a partial correlation r.
         correlation = np.sqrt(-np.expm1(-2.0 * gains / n))
-        freedom = max(n - len(given) - 3, 0)
+        names = self.nodes
+        rows = np.array(
+            [self._moments.rows_about([names[v] for v in (x, other, *given)]) for other in others]
+        )
+        freedom = np.maximum(rows - len(given) - 3, 0)
         with np.errstate(divide="ignore"):
-            z = np.sqrt(freedom) * np.arctanh(correlation) if freedom else np.zeros(len(gains))
+            z = np.where(freedom > 0, np.sqrt(freedom) * np.arctanh(correlation), 0.0)
         p_values: Floats = erfc(z / np.sqrt(2.0))
-        if freedom:
-            p_values[self._determined.either(x, given, others)] = np.nan
+        determined = self._determined.either(x, given, others) & (freedom > 0)
+        p_values[determined] = np.nan
         return p_values
 
     def local_score(self) -> LocalScore:

@@ -83,10 +83,14 @@ class _WilksLambda(IndependenceTest):
         from scipy.special import chdtrc
 
         n, own = self._moments.n, int(self._columns[x])
+        names = self.nodes
+        there = np.array(
+            [self._moments.rows_about([names[v] for v in (x, other, *given)]) for other in others]
+        )
         scores = self._likelihood.extensions(x, given, others)
         gains = np.maximum(scores[1:] - scores[0], 0.0)
         columns = self._columns[list(others)]
-        rows = n - 1 - self._columns[list(given)].sum() - 0.5 * (own + columns + 1)
+        rows = there - 1 - self._columns[list(given)].sum() - 0.5 * (own + columns + 1)
         p_values: Floats = chdtrc(own * columns, 2.0 * gains / n * np.maximum(rows, 0.0))
         p_values[(rows > 0.0) & self._determined.either(x, given, others)] = np.nan
         return p_values

@@ -13,9 +13,8 @@ from isthmus.errors import MissingValuesError
 from isthmus.results.reading import ColumnReading
 from isthmus.sources.tables.engines.base import Engine, plain_names
 from isthmus.sources.tables.grouping import Grouped
-from isthmus.sources.tables.missing import AvailableCases, Missing
+from isthmus.sources.tables.missing import Missing
 from isthmus.sources.tables.missing_values import (
-    IN_PAIRS,
     LEFT_TO_SCORES,
     moments_are_estimated,
     refuse_all_discrete,
@@ -75,8 +74,6 @@ class LazyEstimation:
         estimated = self._missing.moments(patterns, self.until)
         lost, cells = int(patterns.missing.sum()), patterns.n * len(schema)
         remark = moments_are_estimated(lost, cells)
-        if isinstance(self._missing, AvailableCases):
-            remark = f"{lost:,} of {cells:,} values are missing; {IN_PAIRS}."
         self.remarks = (remark, *estimated.remarks())
         return estimated.moments
 
@@ -123,7 +120,7 @@ def incomplete_remarks(
     if missing is None:
         return ()
     numbers = [n for n, r in readings.items() if r.used and not any(n in g.levels for g in groups)]
-    if missing.completes:
+    if missing.left_to_score:
         require_discrete(numbers, missing)
     if numbers or not any(grouped.absent is not None for grouped in groups):
         return ()

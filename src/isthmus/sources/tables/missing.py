@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, final
 
 from isthmus.models.columns import is_absent as is_absent
 from isthmus.options import require_instance, require_integer, require_number
-from isthmus.statistics.expectation import Estimated, available_moments, estimate_moments
+from isthmus.statistics.expectation import Estimated, estimate_moments
 from isthmus.statistics.patterns import PatternRows
 
 
@@ -121,16 +121,15 @@ class MissingAsLevel(Missing):
 @final
 @dataclass(frozen=True)
 class AvailableCases(Missing):
-    """Use all rows that have the values that a part of the computation needs.
+    """Score each family on the rows that are complete for it, for discrete columns.
 
-    If all columns are discrete, each family is scored on the rows that are complete for it. This
-    works with `BIC`, `AIC` and `EBIC`. The dependence among a child and its parents is the average
-    over the rows that are complete for them, times the number of all rows. Graphs that are
+    This works with `BIC`, `AIC` and `EBIC`. The dependence among a child and its parents is the
+    average over the rows that are complete for them, times the number of all rows. Graphs that are
     Markov-equivalent have the same score: which values are missing does not determine directions.
 
-    For continuous and mixed tables, each correlation is computed from the rows that have both
-    values. Values must be missing completely at random; `ExpectationMaximisation` needs less than
-    that, is more accurate, and takes longer.
+    Values must be missing completely at random; `StructuralEM` needs less than that, is more
+    accurate, and takes longer. Tables with continuous columns are refused: correlations from
+    different rows contradict each other, which gives false edges. Use `ExpectationMaximisation`.
 
     Without missing values the score is that of complete data, bit for bit.
 
@@ -141,7 +140,7 @@ class AvailableCases(Missing):
         rows. Families are compared on different rows, so the gain of an edge has a standard error
         that grows with the number of missing values. With 1, false edges become rarer with more
         rows if values are missing completely at random, and weak edges need more rows; with 0,
-        there are more of both. Only for discrete tables.
+        there are more of both.
 
     Examples
     --------
@@ -155,7 +154,6 @@ class AvailableCases(Missing):
 
     standard_errors: float = 1.0
     left_to_score: ClassVar[bool] = True
-    gives_moments: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_number(self, "standard_errors", least=0)
@@ -163,10 +161,6 @@ class AvailableCases(Missing):
     def adapt(self, score: AdaptableT) -> AdaptableT:
         adapted: AdaptableT = score.of_incomplete_rows(self.standard_errors)
         return adapted
-
-    def moments(self, patterns: PatternRows, until: float = math.inf) -> Estimated:
-        del until
-        return available_moments(patterns)
 
 
 @final

@@ -33,12 +33,6 @@ LEFT_TO_SCORES: dict[type[Missing], str] = {
 }
 """Strategies for discrete columns that leave missing values to the score, and what they do."""
 
-IN_PAIRS = (
-    "each correlation is computed from the rows that have both values, which is right if values "
-    "are missing completely at random"
-)
-"""What `AvailableCases` does for tables with continuous columns."""
-
 Read: TypeAlias = tuple[TableColumn, ColumnReading]
 
 
@@ -63,12 +57,9 @@ def apply_strategy(
     if isinstance(missing, MissingAsLevel):
         require_discrete([name for name in _numbers(columns) if name in holes], missing)
         return list(columns), (f"{counted}; they are the level {missing.level!r}.",)
-    if isinstance(missing, AvailableCases):
-        how = IN_PAIRS if _numbers(columns) else LEFT_TO_SCORES[AvailableCases]
-        return list(columns), (f"{counted}; {how}.",)
-    if isinstance(missing, StructuralEM):
+    if isinstance(missing, AvailableCases | StructuralEM):
         require_discrete(_numbers(columns), missing)
-        return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
+        return list(columns), (f"{counted}; {LEFT_TO_SCORES[type(missing)]}.",)
     if isinstance(missing, KeepMissing):
         return list(columns), ()
     if isinstance(missing, ExpectationMaximisation):
@@ -120,7 +111,7 @@ def _remarks(before: int, after: int) -> tuple[str, ...]:
     if after == 0 < before:
         raise DataError(
             "No row is complete, so DropRows() leaves nothing. Leave out the columns with the most "
-            "missing values, or use AvailableCases() or ExpectationMaximisation()."
+            "missing values, or use ExpectationMaximisation(), or StructuralEM() for categories."
         )
     lost = before - after
     if not lost:
@@ -134,7 +125,7 @@ def require_discrete(names: Sequence[str], missing: Missing) -> None:
     if names:
         raise MissingValuesError(
             f"{missing!r} takes discrete columns, and {list(names[:10])} are not. Use "
-            "ExpectationMaximisation(), AvailableCases() or DropRows(); or leave these columns out."
+            "ExpectationMaximisation() or DropRows(); or leave these columns out."
         )
 
 
