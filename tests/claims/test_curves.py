@@ -167,5 +167,5 @@ def test_what_was_done_is_said() -> None:
     assert "Challenged" not in learned(straight, score=ist.GaussianEBIC()).choice
     curved = learned(effects_of_one_cause("curve", 1000, 0))
     assert "lines did not survive" in curved.choice
-    assert "`effect`, `fit` and queries use lines" in curved.choice
+    assert "have curves" in curved.choice
     assert "Not challenged by curves" in learned(ist.summarise(straight)).choice

@@ -45,6 +45,11 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="LEVEL",
         help="the level of a discrete effect whose probability is asked for; by default the second",
     )
+    command.add_argument(
+        "--clusters",
+        metavar="COLUMN",
+        help="a column whose rows with the same value depend on each other, for the standard error",
+    )
     command.set_defaults(run=run)
 
 
@@ -68,6 +73,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         kinds=kinds,
         missing=options.missing,
         groups=options.groups,
+        clusters=options.clusters,
     )
     low, high = estimate.interval()
     say(str(estimate))

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.compose.arguments import check_kinds, check_missing
 from isthmus.compose.as_read import as_read
+from isthmus.compose.assumptions.rows import dependent_rows
+from isthmus.compose.assumptions.table import RowTable
 from isthmus.errors import ArgumentError, DataError, GraphError, MismatchError, SchemaError
 from isthmus.fitting import adjusted_effect
+from isthmus.fitting.average_slope import check_clusters
+from isthmus.fitting.estimate import Estimate
 from isthmus.fitting.indirect_effects import (
     RowsOf,
     discrete_front_door,
     front_door_effect,
     instrument_effect,
 )
-from isthmus.fitting.standardised_effect import Estimate, slope_effect, standardised_effect
+from isthmus.fitting.standardised_effect import slope_effect, standardised_effect
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.identification import Identification, Route, identify
 from isthmus.graphs.names import listed
@@ -36,6 +41,7 @@ from isthmus.results.estimate_effects import (
 from isthmus.results.solution import Solution
 from isthmus.sources import Missing, Source, TimeUnit, as_source
 from isthmus.statistics import Kind, Moments, Schema, Statistic
+from isthmus.types import Integers
 
 
 def effect(
@@ -50,6 +56,7 @@ def effect(
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
     groups: str | None = None,
+    clusters: str | Sequence[object] | None = None,
 ) -> EffectEstimate:
     """Estimate the total effect of one variable on another in a given causal graph.
 
@@ -97,8 +104,9 @@ def effect(
     >>> table = {"smoking": smoking, "tar": tar, "lung": 2 * genes + 0.8 * tar + noise}
     >>> edges = [("smoking", "tar"), ("tar", "lung"), ("genes", "smoking"), ("genes", "lung")]
     >>> dag = ist.DAG(["genes", "smoking", "tar", "lung"], edges)
-    >>> print(ist.effect(table, dag, "smoking", "lung", hidden=["genes"]))
-    smoking → lung: 0.3733 (standard error 0.015), by the front-door criterion through tar
+    >>> answer = ist.effect(table, dag, "smoking", "lung", hidden=["genes"])
+    >>> print(f"{answer.value:.2f} ± {answer.standard_error:.3f}", answer.alternatives[0].through)
+    0.37 ± 0.015 ('tar',)
     """
     check_kinds(kinds)
     solution: Solution | None = None
@@ -113,6 +121,20 @@ def effect(
     source = as_source(
         data, kinds=kinds, columns=observed, missing=check_missing(missing), groups=groups
     )
+    if isinstance(clusters, str) and clusters not in observed:
+        if isinstance(data, Source | Statistic):
+            raise MismatchError(
+                f"clusters={clusters!r} names a column of a table. Give the table itself, or one "
+                "label per row: clusters=[...]."
+            )
+        marked = {**(kinds or {}), clusters: Kind.DISCRETE}
+        source = as_source(
+            data,
+            kinds=marked,
+            columns=(*observed, clusters),
+            missing=check_missing(missing),
+            groups=groups,
+        )
     schema = source.schema().without_features()
     absent = [v for v in observed if v not in schema.names]
     if absent:
@@ -123,6 +145,7 @@ def effect(
     part = schema.subset(observed)
     moments = None if part.of_kind(Kind.DISCRETE) else source.moments(observed)
     known = EffectData(part, source, moments)
+    known = known._replace(clusters=known.numbered(clusters))
     if moments is None and source.within_groups:
         raise MismatchError(
             f"Effects within groups are estimated for continuous variables, and "
@@ -143,7 +166,8 @@ def effect(
             if solution is None
             else partial(estimate_in_solution, solution)
         )
-        return in_class(cause, effect, known.adjusted(cause, effect, comparison), comparison)
+        found = in_class(cause, effect, known.adjusted(cause, effect, comparison), comparison)
+        return known.with_notes(found)
     given = graph.parents(cause)
     whole = partial(EffectEstimate, cause, effect, comparison=comparison)
     if effect not in graph.descendants(cause):
@@ -162,7 +186,7 @@ def effect(
         own = PossibleEffect(
             given, route.adjustment, *values, method=route.method, through=route.through
         )
-    return whole(identified=True, alternatives=(own,))
+    return known.with_notes(whole(identified=True, alternatives=(own,)))
 
 
 _NOT_IDENTIFIED = (
@@ -202,11 +226,14 @@ class EffectData(NamedTuple):
         Where the rows are; None if they are not known any more.
     moments
         Moments, if all variables are continuous.
+    clusters
+        The cluster of each row, numbered from zero; None if rows are independent.
     """
 
     schema: Schema
     source: Source | None
     moments: Moments | None
+    clusters: Integers | None = None
 
     def rows(self) -> RowsOf | None:
         """Return a function that returns columns, if there are complete rows in memory."""
@@ -215,10 +242,63 @@ class EffectData(NamedTuple):
             return None
         return source.selected
 
+    def numbered(self, clusters: str | Sequence[object] | None) -> Integers | None:
+        """Return the number of the cluster of each row.
+
+        Parameters
+        ----------
+        clusters
+            A column of the source, or one label per row; None for independent rows.
+        """
+        if clusters is None:
+            return None
+        rows = self.rows()
+        if rows is None or self.source is None:
+            raise MismatchError(
+                "Standard errors by clusters are computed from complete rows in memory. Give the "
+                "table, without missing values: isthmus.effect(table, graph, cause, effect, "
+                "clusters=..., missing=isthmus.DropRows())."
+            )
+        if isinstance(clusters, str):
+            if clusters not in self.source.schema().names:
+                raise SchemaError(
+                    f"There is no column {clusters!r} for clusters here. Give the table that has "
+                    f"it, isthmus.effect(table, graph, cause, effect, clusters={clusters!r}), or "
+                    "one label per row."
+                )
+            labels: NDArray[Any] = rows((clusters,))[:, 0]
+        else:
+            labels = np.asarray(clusters)
+        numbers: Integers = np.unique(labels, return_inverse=True)[1].ravel().astype(np.int64)
+        n = len(rows(self.schema.names[:1]))
+        if len(numbers) != n:
+            raise ArgumentError(
+                f"clusters must have one label per row: there are {counted(n, 'row')} and "
+                f"{counted(len(numbers), 'label')}."
+            )
+        check_clusters(numbers)
+        return numbers
+
+    def with_notes(self, estimate: EffectEstimate) -> EffectEstimate:
+        """Add what the rows say against the standard error of an effect."""
+        if self.source is None or estimate.zero is not None or self.clusters is not None:
+            return estimate
+        table = RowTable.of(self.source)
+        if table is None or table.groups is not None:
+            return estimate
+        adjusted = {v for each in estimate.alternatives for v in each.adjustment}
+        used = [v for v in table.names if v in {estimate.cause, estimate.effect, *adjusted}]
+        return replace(estimate, notes=dependent_rows(table.select(used)))
+
     def adjusted(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:
         """Return a function that computes adjusted effects."""
         if self.moments is not None and not self.schema.of_kind(Kind.DISCRETE):
-            return partial(adjusted_effect, self.moments.without_features(), rows=self.rows())
+            return partial(
+                adjusted_effect,
+                self.moments.without_features(),
+                rows=self.rows(),
+                clusters=self.clusters,
+            )
         schema, kept = self.schema.without_features(), self._kept()
         levels = schema[cause].levels
         if not levels and schema[effect].levels:
@@ -238,9 +318,9 @@ class EffectData(NamedTuple):
                     "is no effect to estimate."
                 )
             if comparison.change is None:
-                return slope_effect(schema.subset(names), rows)
+                return slope_effect(schema.subset(names), rows, self.clusters)
             codes = _codes(schema, cause, effect, comparison)
-            return standardised_effect(schema.subset(names), rows, *codes)
+            return standardised_effect(schema.subset(names), rows, *codes, self.clusters)
 
         return adjusted
 
@@ -248,6 +328,11 @@ class EffectData(NamedTuple):
         self, cause: str, effect: str, route: Route, comparison: EffectComparison
     ) -> Estimate:
         """Return an effect by mediators or by instruments."""
+        if self.clusters is not None:
+            raise MismatchError(
+                f"Standard errors by clusters are for effects by adjustment, and this one is "
+                f"identified by the {route.method.value}. Leave out clusters."
+            )
         names = (cause, effect, *route.through, *route.adjustment)
         schema = self.schema.subset(names)
         discrete = schema.of_kind(Kind.DISCRETE)

@@ -41,7 +41,7 @@ from isthmus.objectives import (
 )
 from isthmus.results import Solution
 from isthmus.results.directions import Edges
-from isthmus.results.effects import EffectComparison
+from isthmus.results.effects import EffectComparison, EffectEstimate
 from isthmus.results.estimate_effects import Adjusted
 from isthmus.searches.greedy.reversals import reversal_margins, reversal_seconds
 from isthmus.sources import Source, as_source, transformed
@@ -242,9 +242,14 @@ class LearnedStatistics:
         )
 
     def adjusted_effects(
-        self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
-    ) -> tuple[Adjusted, EffectComparison]:
-        """Return a function that computes adjusted effects, and what they compare."""
+        self,
+        cause: str,
+        effect: str,
+        change: Sequence[Level] | None,
+        outcome: Level | None,
+        clusters: str | Sequence[object] | None = None,
+    ) -> tuple[Adjusted, EffectComparison, Callable[[EffectEstimate], EffectEstimate]]:
+        """Return what computes adjusted effects, what they compare, and what adds notes."""
         schema = self.statistics.schema
         if self.fit_caveat is not None:
             raise MismatchError(
@@ -269,7 +274,8 @@ class LearnedStatistics:
         scored = tuple(v for v in scored_nodes(self.maps) if v in (cause, effect))
         comparison = replace(compared(schema, cause, effect, change, outcome), scored=scored)
         known = EffectData(schema, self.source, moments)
-        return known.adjusted(cause, effect, comparison), comparison
+        known = known._replace(clusters=known.numbered(clusters))
+        return known.adjusted(cause, effect, comparison), comparison, known.with_notes
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge by how much the score decreases without it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from isthmus.errors import DataError
-from isthmus.fitting.standardised_effect import Estimate
+from isthmus.fitting.estimate import Estimate
 from isthmus.graphs.names import listed
 from isthmus.models.least_squares import regress
 from isthmus.statistics import Moments, Schema
@@ -58,12 +58,12 @@ def front_door_effect(
         rest /= np.maximum(1.0 - leverage[1] - 1.0 / moments.n, _LEFT)
         influence = noise * centred[:, 0] * near + rest * (centred[:, :-1] @ far)
         error = float(np.sqrt(influence @ influence))
-        return Estimate(value, error, degrees)
+        return Estimate(value, error, degrees, challenged=False)
     within = scatter[inner, inner] - np.outer(first, scatter[0, inner])
     noises = float(onward @ within @ onward) / (moments.n - 2)
     rests = float(scatter[-1, -1] - second @ scatter[:-1, -1]) / degrees
     variance = noises * near + rests * float(far @ scatter[: k + 1, : k + 1] @ far)
-    return Estimate(value, float(np.sqrt(variance)), degrees, robust=False)
+    return Estimate(value, float(np.sqrt(variance)), degrees, robust=False, challenged=False)
 
 
 def instrument_effect(
@@ -108,9 +108,11 @@ def instrument_effect(
         centred = rows(names) - moments.mean()[list(moments.schema.indices(names))]
         influence = (centred @ fitted) * (centred @ structural) / strength
         error = float(np.sqrt(influence @ influence * moments.n / degrees))
-        return Estimate(value, error, degrees, first_stage=f)
+        return Estimate(value, error, degrees, first_stage=f, challenged=False)
     variance = float(structural @ scatter @ structural) / degrees / strength
-    return Estimate(value, float(np.sqrt(variance)), degrees, robust=False, first_stage=f)
+    return Estimate(
+        value, float(np.sqrt(variance)), degrees, robust=False, first_stage=f, challenged=False
+    )
 
 
 def _scatter(moments: Moments, names: Sequence[str]) -> Floats:

@@ -13,13 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
+from isthmus.fitting.average_slope import with_covariates
+from isthmus.fitting.curved_terms import Column, Equation, Term, select_terms
+from isthmus.fitting.estimate import Estimate
 from isthmus.fitting.logit import contrasts, fit_logit
 from isthmus.fitting.overlap import FEW_ROWS, Combinations, check_overlap, combinations
+from isthmus.fitting.sandwich import sandwich
 from isthmus.fitting.total_effect import adjusted_effect
 from isthmus.models.least_squares import spectrum
 from isthmus.plurals import counted
 from isthmus.statistics import Kind, Moments, Schema
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Integers
 
 _FEWEST = 5
 """Rows of each level of the cause that a combination of discrete variables needs for a variance of
@@ -36,8 +40,6 @@ SMALLEST_PROBABILITY = 0.01
 at most a hundredfold (`benchmarks/results/effects-overlap.md`)."""
 _PRIOR = 0.5
 """Curvature of the prior of the logits of two levels, with one pseudo-row: see `fit_logit`."""
-_LEFT = 1e-6
-"""What at least is left of the leverage of a row."""
 
 
 @final
@@ -51,29 +53,17 @@ class _Variables(NamedTuple):
     sizes: tuple[int, ...]
 
 
-@final
-class Estimate(NamedTuple):
-    """An estimated effect; the attributes are those of `isthmus.results.PossibleEffect`."""
-
-    value: float
-    standard_error: float
-    degrees: float
-    robust: bool = True
-    averages: tuple[float, float] | None = None
-    partial_correlation: float = np.nan
-    first_stage: float = np.nan
-    largest: float = np.inf
-    without_overlap: float = 0.0
-    extrapolated: bool = False
-
-
 def standardised_effect(
     schema: Schema,
     rows: Floats,
     change: tuple[int, int],
     outcome: int | None,
+    clusters: Integers | None = None,
 ) -> Estimate:
     """Return the effect of a change of a discrete cause, with its standard error.
+
+    The regressions are challenged by curves and interactions of the variables to adjust for, which
+    enter both models if they tell of the outcome or of the cause (see `select_terms`).
 
     The standard error is valid for noise of any variance. It includes that of the regressions of
     the outcome (HC2, with the degrees of freedom of Bell and McCaffrey); the error of the fitted
@@ -89,6 +79,8 @@ def standardised_effect(
         Codes of the two levels of the cause that are compared.
     outcome
         Code of the level of the effect whose probability changes; None for a continuous effect.
+    clusters
+        The cluster of each row, numbered from zero; by default, rows are independent.
     """
     cause, effect, *given = schema.names
     sizes = tuple(
@@ -106,34 +98,110 @@ def standardised_effect(
     rows = rows[~out]
     own = rows[:, 0].astype(np.intp)
     values = rows[:, 1] if outcome is None else (rows[:, 1] == outcome).astype(np.float64)
+    if clusters is not None:
+        clusters = np.unique(clusters[~out], return_inverse=True)[1]
     data = _Variables(own, sizes[0], values, rows[:, 2:], sizes[2:])
     cells = combinations(own, change, data.given, data.sizes)
     binary, unlikely, fewest = outcome is not None, cells.rare, int(cells.counts.min())
     modelled = cells.lacking  # rows of which the model tells all under one of the levels
     enough = cells.counts.sum(axis=1).min() - cells.counts.shape[1] >= _FEWEST
     if binary and fewest < _FEWEST and 0 not in data.sizes:
-        estimate = _smoothed(data, change, cells)
+        estimate = _smoothed(data, change, cells, clusters)
     elif fewest and 0 not in data.sizes and (binary or enough):
-        estimate = _stratified(data, change, cells, binary=binary)
+        estimate = _stratified(data, change, cells, clusters, binary=binary)
     else:
+        names = tuple(given)
         if fewest >= _FEWEST and any(data.sizes):
             # One variable for all discrete ones: the regressions have all of their interactions.
             numbers = [j for j, size in enumerate(data.sizes) if not size]
             merged = np.column_stack([cells.place, data.given[:, numbers]])
             levels = (cells.counts.shape[1], *[0] * len(numbers))
             data = data._replace(given=merged, sizes=levels)
-        estimate, unlikely = _regressed(data, change, binary=binary)
+            together = "·".join(v for v, size in zip(given, sizes[2:], strict=True) if size)
+            names = (together, *(given[j] for j in numbers))
+        columns = _columns(data, names)
+        terms = _challenged(data, change, columns, binary=binary)
+        data = _extended(data, columns, terms)
+        estimate, unlikely = _regressed(data, change, clusters, binary=binary)
+        told = tuple(dict.fromkeys(term.name(columns) for term in terms))
+        estimate = estimate._replace(terms=told)
         modelled = unlikely = unlikely | modelled
     left = float(out.mean())
     return estimate._replace(
         largest=1.0 if binary else np.inf,
         without_overlap=left + (1.0 - left) * float(unlikely.mean()),
         extrapolated=bool(modelled.mean() > FEW_ROWS),
+        clusters=0 if clusters is None else int(clusters.max()) + 1,
+    )
+
+
+def _columns(data: _Variables, names: tuple[str, ...]) -> list[Column]:
+    """Return the variables to adjust for as columns of which terms can be made."""
+    columns = []
+    for j, (name, size) in enumerate(zip(names, data.sizes, strict=True)):
+        own = data.given[:, j]
+        if size:
+            levels = (((own == level).astype(np.float64)) for level in range(1, size))
+            columns += [Column(name, level, j, number=False) for level in levels]
+        else:
+            columns.append(Column(name, _scaled(own), j, number=True))
+    return columns
+
+
+def _extended(data: _Variables, columns: list[Column], terms: tuple[Term, ...]) -> _Variables:
+    """Return the variables with terms as further ones to adjust for."""
+    if not terms:
+        return data
+    more = [data.given, *(term.values(columns)[:, None] for term in terms)]
+    return data._replace(
+        given=np.concatenate(more, axis=1), sizes=(*data.sizes, *(0 for _ in terms))
+    )
+
+
+def _challenged(
+    data: _Variables, change: tuple[int, int], columns: list[Column], *, binary: bool
+) -> tuple[Term, ...]:
+    """Return the terms that tell of the effect at one level of the cause, or of the cause."""
+    everyone = np.ones(len(data.cause), np.bool_)
+    lines = tuple(range(len(columns)))
+
+    def of_effect(rows: Bools) -> Equation:
+        def fit(chosen: tuple[Term, ...]) -> tuple[Floats, Floats, Floats]:
+            wide = _extended(data, columns, chosen)
+            design, own = _design(wide, rows, slopes=not binary)[rows], data.effect[rows]
+            if not binary:
+                weights = np.linalg.lstsq(design, own, rcond=None)[0]
+                return design, own - design @ weights, np.ones(len(own))
+            chance = _shares(data.effect.astype(np.intp), 2, wide, rows)[rows, 1]
+            return design, own - chance, chance * (1.0 - chance)
+
+        return Equation(fit, lines, rows, *([1.0] if binary else []))
+
+    def of_cause(code: int) -> Equation:
+        def fit(chosen: tuple[Term, ...]) -> tuple[Floats, Floats, Floats]:
+            wide = _extended(data, columns, chosen)
+            chance = _shares(data.cause, data.levels, wide, everyone)[:, code]
+            design = _design(wide, everyone, slopes=False)
+            return design, (data.cause == code) - chance, chance * (1.0 - chance)
+
+        return Equation(fit, lines, least=1.0)
+
+    if not columns:
+        return ()
+    codes = change[1:] if data.levels == 2 else change
+    return select_terms(
+        columns,
+        [*(of_effect(data.cause == code) for code in change), *(of_cause(c) for c in codes)],
     )
 
 
 def _stratified(
-    data: _Variables, change: tuple[int, int], strata: Combinations, *, binary: bool
+    data: _Variables,
+    change: tuple[int, int],
+    strata: Combinations,
+    clusters: Integers | None,
+    *,
+    binary: bool,
 ) -> Estimate:
     """Average the differences of means within combinations, weighted by their numbers of rows."""
     place, cells = strata.place, strata.counts.shape[1]
@@ -162,6 +230,8 @@ def _stratified(
     value = float(share @ difference)
     between = float(share @ (difference - value) ** 2) / n
     error, freedom = _combined(within.ravel(), np.array(degrees).ravel(), between, n)
+    if clusters is not None:
+        error, freedom = _by_clusters(data, change, strata, means, clusters)
     averages = (float(share @ means[0]), float(share @ means[1]))
     return Estimate(value, error, freedom, averages=averages)
 
@@ -173,7 +243,9 @@ def _variance_of_share(total: NDArray[Any], count: NDArray[Any]) -> Floats:
     return variance
 
 
-def _smoothed(data: _Variables, change: tuple[int, int], strata: Combinations) -> Estimate:
+def _smoothed(
+    data: _Variables, change: tuple[int, int], strata: Combinations, clusters: Integers | None
+) -> Estimate:
     """Average posterior means of probabilities within combinations, some of which have few rows.
 
     The prior of a probability is worth `_PRIOR_ROWS` rows and has the mean of a logistic regression
@@ -202,8 +274,31 @@ def _smoothed(data: _Variables, change: tuple[int, int], strata: Combinations) -
     value = float(share @ difference)
     between = float(share @ (difference - value) ** 2) / n
     error, freedom = _combined(np.concatenate(variances), np.concatenate(degrees), between, n)
+    if clusters is not None:
+        error, freedom = _by_clusters(data, change, strata, means, clusters)
     averages = (float(share @ means[0]), float(share @ means[1]))
     return Estimate(value, error, freedom, averages=averages)
+
+
+def _by_clusters(
+    data: _Variables,
+    change: tuple[int, int],
+    strata: Combinations,
+    means: list[Floats],
+    clusters: Integers,
+) -> tuple[float, float]:
+    """Return a standard error of standardised means for dependent rows, and its freedom."""
+    place, n, groups = strata.place, len(strata.place), int(clusters.max()) + 1
+    share = np.bincount(place) / n
+    influence = (means[1] - means[0])[place] - float(share @ (means[1] - means[0]))
+    for code, mean, count, sign in zip(change, means, strata.counts, (-1.0, 1.0), strict=True):
+        rows = data.cause == code
+        own = place[rows]
+        influence[rows] += (
+            sign * n * (share / np.maximum(count, 1))[own] * (data.effect[rows] - mean[own])
+        )
+    sums = np.bincount(clusters, influence / n, groups)
+    return float(np.sqrt(sums @ sums * groups / (groups - 1))), float(groups - 1)
 
 
 def _combined(within: Floats, degrees: Floats, between: float, n: int) -> tuple[float, float]:
@@ -217,7 +312,7 @@ def _combined(within: Floats, degrees: Floats, between: float, n: int) -> tuple[
 
 
 def _regressed(
-    data: _Variables, change: tuple[int, int], *, binary: bool
+    data: _Variables, change: tuple[int, int], clusters: Integers | None, *, binary: bool
 ) -> tuple[Estimate, Bools]:
     """Standardise regressions of the outcome, one per level, with weighted residuals.
 
@@ -225,7 +320,9 @@ def _regressed(
     """
     n, everyone = len(data.cause), np.ones(len(data.cause), np.bool_)
     chances = _shares(data.cause, data.levels, data, everyone)[:, list(change)]
-    averages, within, degrees, expected = [], [], [], []
+    averages, within, degrees, expected, bases = [], [], [], [], []
+    pulls, left = np.zeros(n), np.zeros(n)  # of each row on the average of its level; residuals
+    variances = np.ones(n)
     residual = np.zeros(n)  # times its influence on the average of the level of the row
     for code, chance in zip(change, chances.T, strict=True):
         rows = data.cause == code
@@ -248,9 +345,11 @@ def _regressed(
         root = parts.vectors * (parts.free / np.sqrt(parts.values)) / parts.spread[:, None]
         basis = design[rows] @ root
         influence = weight[rows] / n + basis @ (root.T @ pull)
-        residual[rows], freedom = _robust(
-            basis, influence, (data.effect - predicted)[rows], noise[rows]
-        )
+        pulls[rows], left[rows] = influence, (data.effect - predicted)[rows]
+        variances[rows] = noise[rows]
+        bases.append(np.zeros((n, basis.shape[1])))
+        bases[-1][rows] = basis
+        residual[rows], freedom = sandwich(basis, influence, left[rows], noise[rows])
         variance = float(residual[rows] @ residual[rows])
         if binary:
             # Residuals are near zero if the outcome is the same in all rows with this level.
@@ -263,36 +362,15 @@ def _regressed(
     sign = np.where(data.cause == change[1], 1.0, -1.0)
     between = float(away @ (away + 2.0 * sign * residual)) * n / (n - 1)
     error, freedom = _combined(np.array(within), np.array(degrees), between, n)
+    if clusters is not None:
+        together = np.concatenate(bases, axis=1)
+        noise_of = sandwich(together, sign * pulls, left, variances, clusters)
+        away = np.bincount(clusters, away).astype(np.float64)
+        error, freedom = with_covariates(noise_of.contributions, noise_of.degrees, away)
     both = averages[0], averages[1]
     estimate = Estimate(both[1] - both[0], error, freedom, averages=both)
     unlikely: Bools = chances.min(axis=1) < SMALLEST_PROBABILITY
     return estimate, unlikely
-
-
-def _robust(
-    basis: Floats, influence: Floats, residual: Floats, noise: Floats
-) -> tuple[Floats, float]:
-    """Return residuals times their influence (HC2), and the degrees of freedom of their squares.
-
-    Parameters
-    ----------
-    basis
-        The design of the regression, orthonormal if it is weighted by the noise.
-    influence, residual
-        Of each row.
-    noise
-        Variance of the residuals, up to a factor.
-    """
-    leverage = np.minimum(noise * np.einsum("ij,ij->i", basis, basis), 1.0 - _LEFT)
-    left = 1.0 - leverage
-    weight = influence**2 * noise / left
-    # Mean and variance of the estimated variance, if that of the noise is as the model says.
-    scaled = np.sqrt(noise)[:, None] * basis
-    inner = scaled.T @ (weight[:, None] * scaled)
-    mean = float(influence**2 @ noise)
-    spread = float(weight**2 @ (left**2 - leverage**2) + (inner**2).sum())
-    freedom = mean**2 / spread if spread > 0.0 else 1.0
-    return influence * residual / np.sqrt(left), max(freedom, 1.0)
 
 
 def _shares(own: NDArray[np.intp], levels: int, data: _Variables, rows: Bools) -> Floats:
@@ -355,7 +433,7 @@ def _dummies(given: Floats, sizes: tuple[int, ...]) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
-def slope_effect(schema: Schema, rows: Floats) -> Estimate:
+def slope_effect(schema: Schema, rows: Floats, clusters: Integers | None = None) -> Estimate:
     """Return the coefficient of a continuous cause, adjusted for discrete and other variables.
 
     Parameters
@@ -364,17 +442,20 @@ def slope_effect(schema: Schema, rows: Floats) -> Estimate:
         The variables: cause, effect, and those to adjust for.
     rows
         Their columns, with levels as codes.
+    clusters
+        The cluster of each row, numbered from zero; by default, rows are independent.
     """
     cause, effect, *given = schema.names
     sizes = tuple(len(schema[v].levels) if schema[v].kind is Kind.DISCRETE else 0 for v in given)
     more = _dummies(rows[:, 2:], sizes)
     names = [
-        name
-        for v, size in zip(given, sizes, strict=True)
+        (name, j + 1, not size)
+        for j, (v, size) in enumerate(zip(given, sizes, strict=True))
         for name in ([f"{v} = {level!r}" for level in schema[v].levels[1:]] if size else [v])
     ]
     kept = np.flatnonzero(np.ptp(more, axis=0) > 0)  # some levels may not occur
-    others = tuple(names[j] for j in kept)
+    others = tuple(names[j][0] for j in kept)
+    variables = [(0, True), *(names[j][1:] for j in kept)]
     values = np.column_stack([rows[:, :2], more[:, kept]])
     moments = Moments.from_array(Schema.continuous((cause, effect, *others)), values)
 
@@ -382,4 +463,6 @@ def slope_effect(schema: Schema, rows: Floats) -> Estimate:
         del asked
         return values[:, [0, *range(2, values.shape[1]), 1]]
 
-    return Estimate(*adjusted_effect(moments, cause, effect, others, rows=selected))
+    return adjusted_effect(
+        moments, cause, effect, others, rows=selected, variables=variables, clusters=clusters
+    )

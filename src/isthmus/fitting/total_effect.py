@@ -7,11 +7,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from isthmus.errors import DataError
+from isthmus.fitting.average_slope import average_slope
+from isthmus.fitting.curved_terms import Column
+from isthmus.fitting.estimate import Estimate
+from isthmus.fitting.sandwich import sandwich
 from isthmus.graphs.names import listed
 from isthmus.models.least_squares import Spectrum, regress, spectrum
 from isthmus.plurals import counted
 from isthmus.statistics import Moments
-from isthmus.types import Floats
+from isthmus.types import Floats, Integers
 
 _FULL_LEVERAGE = 1.0 - 1e-6
 """Leverage above which a row determines a coefficient alone, so that it has no residual."""
@@ -24,12 +28,15 @@ def adjusted_effect(
     given: tuple[str, ...],
     *,
     rows: Callable[[Sequence[str]], Floats] | None = None,
-) -> tuple[float, float, float, bool, None, float]:
-    """Return a coefficient, its standard error, its degrees of freedom, a flag, and a correlation.
+    variables: Sequence[tuple[int, bool]] | None = None,
+    clusters: Integers | None = None,
+) -> Estimate:
+    """Return the effect of one unit of a continuous cause, adjusted for further variables.
 
-    The last number is the partial correlation of cause and effect. The flag says whether the
-    standard error is valid if the variance of the noise depends on the regressors
-    (heteroscedasticity). That needs rows: moments do not show such a dependence.
+    It is the coefficient of a regression on lines, if these survive the challenge by curves and
+    interactions (see `average_slope`), and otherwise the average slope of the larger regression.
+    The challenge, and a standard error that is valid if the variance of the noise depends on the
+    regressors (heteroscedasticity), need rows: moments do not show such a dependence.
 
     Parameters
     ----------
@@ -41,6 +48,11 @@ def adjusted_effect(
         Further regressors.
     rows
         Returns the columns with some names, as an array of shape (rows, names).
+    variables
+        Of each regressor, the variable that it belongs to, and whether it is a number, which can
+        have a curve; by default each is a number of its own.
+    clusters
+        The cluster of each row, numbered from zero; by default, rows are independent.
     """
     moments = moments.about((cause, *given, effect))
     schema, scatter = moments.schema, moments.scatter()
@@ -74,22 +86,40 @@ def adjusted_effect(
     partial = float(np.copysign(np.sqrt(explained / total), value)) if total > 0.0 else 0.0
     if rows is not None and fitted.variance > 0.0:
         centred = rows((cause, *given, effect)) - moments.mean()[[*x, y]]
-        robust = _robust_error(centred, fitted.coefficients, float(fitted.variance), parts)
-        if robust is not None:
-            return value, *robust, True, None, partial
+        if _are_rows_of(centred, scatter[np.ix_([*x, y], [*x, y])]):
+            spread = np.sqrt(scatter[x, x] / moments.n)
+            own = variables or [(i, True) for i in range(len(x))]
+            columns = [
+                Column(v, centred[:, i] / spread[i], *own[i]) for i, v in enumerate((cause, *given))
+            ]
+            larger = average_slope(columns, centred[:, -1], float(spread[0]), clusters)
+            if larger is not None:
+                return larger
+            robust = _robust_error(centred, fitted.coefficients, parts)
+            if robust is not None:
+                return Estimate(value, *robust, partial_correlation=partial)
     error = float(np.sqrt(fitted.variance / degrees) / precision)
-    return value, error, degrees, False, None, partial
+    return Estimate(
+        value, error, degrees, robust=False, partial_correlation=partial, challenged=False
+    )
+
+
+def _are_rows_of(centred: Floats, scatter: Floats) -> bool:
+    """Whether rows are those of the moments: a user may have changed an array in place."""
+    spread = np.sqrt(scatter.diagonal())
+    return bool(
+        np.allclose(centred.T @ centred, scatter, rtol=1e-6, atol=1e-6 * np.outer(spread, spread))
+    )
 
 
 def _robust_error(
-    centred: Floats, coefficients: Floats, squares: float, parts: Spectrum
+    centred: Floats, coefficients: Floats, parts: Spectrum
 ) -> tuple[float, float] | None:
     """Return a standard error of the first coefficient (HC2), and its degrees of freedom.
 
     The degrees of freedom are those of Bell and McCaffrey (2002): few if the coefficient rests on
     few rows, such as those of a rare flag, for which the usual number gives intervals that are too
-    narrow. None if a row has no residual of its own, or if the rows are no longer those of the
-    moments, since a user may change an array in place.
+    narrow. None if a row has no residual of its own.
     """
     n, k = centred.shape[0], centred.shape[1] - 1
     root = parts.vectors / np.sqrt(parts.values) / parts.spread[:, None]
@@ -97,15 +127,8 @@ def _robust_error(
     basis[:, :k] = centred[:, :k] @ root
     leverage = np.einsum("ij,ij->i", basis, basis)
     residual = centred[:, k] - centred[:, :k] @ coefficients
-    same = np.isclose([leverage.sum(), residual @ residual], [k + 1.0, squares], rtol=1e-6).all()
-    if not same or leverage.max() > _FULL_LEVERAGE:
+    if leverage.max() > _FULL_LEVERAGE:
         return None
     influence = basis[:, :k] @ root[0]  # of each row on the coefficient
-    left = 1.0 - leverage
-    weight = influence**2 / left
-    error = float(np.sqrt(weight @ residual**2))
-    # Mean and variance of the squared error, if the variance of the noise were constant.
-    mean = float(influence @ influence)
-    inner = basis.T @ (weight[:, None] * basis)
-    spread = float((weight**2) @ (left**2 - leverage**2) + (inner**2).sum())
-    return error, mean**2 / spread
+    contributions, freedom = sandwich(basis, influence, residual)
+    return float(np.sqrt(contributions @ contributions)), freedom

@@ -94,6 +94,16 @@ class PossibleEffect:
         Whether more than 5% of rows are without overlap and their part of the estimate is
         extrapolated by a regression. With fewer, combinations without one of the levels are left
         out.
+    terms
+        Curves and interactions of the regression that paid for themselves, such as ``z²``.
+    averaged
+        Whether the slope by a continuous cause differs between rows, so that the value is its
+        average over all rows.
+    challenged
+        Whether straight lines were challenged by curves and interactions, which needs rows.
+    clusters
+        Number of clusters of dependent rows that the standard error is for; 0 if it is for
+        independent rows.
     method
         How the effect was identified.
     through
@@ -112,6 +122,10 @@ class PossibleEffect:
     largest: float = inf
     without_overlap: float = 0.0
     extrapolated: bool = False
+    terms: tuple[str, ...] = ()
+    averaged: bool = False
+    challenged: bool = True
+    clusters: int = 0
     method: Identification = Identification.ADJUSTMENT
     through: tuple[str, ...] = ()
 
@@ -158,6 +172,8 @@ class EffectEstimate:
     learned_directions
         Whether directions of edges at cause or effect come from the data, not from knowledge.
         Standard errors and intervals of an identified effect take them as given.
+    notes
+        What the rows of these columns say against the standard error; printed with it.
     """
 
     cause: str
@@ -169,6 +185,7 @@ class EffectEstimate:
     comparison: EffectComparison = EffectComparison()
     reason: str = ""
     learned_directions: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def value(self) -> float:
@@ -311,7 +328,9 @@ class EffectEstimate:
         error = f"standard error {self.standard_error:.2g}{self._assumed()}"
         first = self.alternatives[0].extrapolated
         lead = "rests on extrapolation of the regression, " if first else ""
-        text, more = f"{pair}: {lead}{self.value:.4g} ({error}){adjusted}", self._overlap()
+        mean = ", the average slope over the rows" if self.alternatives[0].averaged else ""
+        text = f"{pair}: {lead}{self.value:.4g}{mean} ({error}){adjusted}"
+        more = self._overlap()
         if not self.has_path:
             low, high = self.interval()
             more += (
@@ -320,6 +339,7 @@ class EffectEstimate:
             )
         if self.learned_directions:
             more += _GIVEN.format(self.cause, self.effect)
+        more += "".join(f" {note}" for note in self.notes)
         return f"{text}.{more}" if more else text
 
     __repr__ = __str__
@@ -328,6 +348,9 @@ class EffectEstimate:
         """Say how an identified effect was estimated."""
         own = self.alternatives[0]
         adjusted = f", adjusted for {', '.join(own.adjustment)}" if own.adjustment else ""
+        if own.terms:
+            *first, last = own.terms
+            adjusted += f", with {', '.join(first)} and {last}" if first else f", with {last}"
         through = ", ".join(own.through)
         if own.method is Identification.FRONT_DOOR:
             return f", by the front-door criterion through {through}"
@@ -369,10 +392,17 @@ class EffectEstimate:
             f"{text} The effect is between {self.possible[0]:.4g} and {self.possible[-1]:.4g} "
             f"over {len(self.alternatives)} possible sets of parents (95% interval from "
             f"{low:.4g} to {high:.4g}{self._assumed()}).{self._overlap()}"
+            + "".join(f" {note}" for note in self.notes)
         )
 
     def _assumed(self) -> str:
-        return "" if self.robust else ", for noise of constant variance"
+        """Say what a standard error rests on."""
+        own = [each for each in self.alternatives if each.standard_error]
+        text = "" if self.robust else ", for noise of constant variance"
+        clusters = min((each.clusters for each in own), default=0)
+        text += f", by {clusters} clusters" if clusters else ""
+        lines = any(not each.challenged for each in own)
+        return text + ("; straight lines, not challenged" if lines else "")
 
 
 @lru_cache(maxsize=256)

@@ -92,6 +92,7 @@ class PAGSolution:
         *,
         change: Sequence[Level] | None = None,
         outcome: Level | None = None,
+        clusters: str | Sequence[object] | None = None,
     ) -> EffectEstimate:
         """Estimate the total effect of one variable on another, if the graph identifies it.
 
@@ -110,13 +111,19 @@ class PAGSolution:
         outcome
             The level of a discrete effect whose probability is asked for; of two levels, the second
             one by default.
+        clusters
+            As for `Solution.effect`.
         """
         again = "Learn again from the data: isthmus.learn(data, search=BossFCI())."
         for name in (cause, effect):
             self.pag.index(name)  # raises for a name that is not a node
         kept = require_statistics(self.statistics_kept, again)
-        adjusted, comparison = kept.adjusted_effects(cause, effect, change, outcome)
-        return estimate_pag_effect(self.pag, self.knowledge, cause, effect, adjusted, comparison)
+        adjusted, comparison, noted = kept.adjusted_effects(
+            cause, effect, change, outcome, clusters
+        )
+        return noted(
+            estimate_pag_effect(self.pag, self.knowledge, cause, effect, adjusted, comparison)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the solution as plain data for JSON, without statistics."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -64,9 +64,14 @@ class StatisticsKept(Protocol):
         """Fit the curves of a Gaussian-process network with this graph."""
 
     def adjusted_effects(
-        self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
-    ) -> tuple[Adjusted, EffectComparison]:
-        """Return a function that computes adjusted effects, and what they compare.
+        self,
+        cause: str,
+        effect: str,
+        change: Sequence[Level] | None,
+        outcome: Level | None,
+        clusters: str | Sequence[object] | None = None,
+    ) -> tuple[Adjusted, EffectComparison, Callable[[EffectEstimate], EffectEstimate]]:
+        """Return what computes adjusted effects, what they compare, and what adds notes.
 
         Raises
         ------
@@ -294,6 +299,7 @@ class Solution:
         *,
         change: Sequence[Level] | None = None,
         outcome: Level | None = None,
+        clusters: str | Sequence[object] | None = None,
     ) -> EffectEstimate:
         """Estimate the total effect of one variable on another, by adjustment.
 
@@ -323,6 +329,9 @@ class Solution:
         outcome
             The level of a discrete effect whose probability is asked for; of two levels, the second
             one by default.
+        clusters
+            Name of a column of the graph, or one label per row: rows with the same label depend on
+            each other. For a column that is not in the graph, see :func:`isthmus.effect`.
 
         Raises
         ------
@@ -334,8 +343,10 @@ class Solution:
         for name in (cause, effect):
             self.dag.index(name)  # raises for a name that is not a node
         kept = self._require_statistics(again)
-        adjusted, comparison = kept.adjusted_effects(cause, effect, change, outcome)
-        return estimate_in_solution(self, cause, effect, adjusted, comparison)
+        adjusted, comparison, noted = kept.adjusted_effects(
+            cause, effect, change, outcome, clusters
+        )
+        return noted(estimate_in_solution(self, cause, effect, adjusted, comparison))
 
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it.

@@ -16,9 +16,8 @@ from isthmus.compose.assumptions.columns import (
 )
 from isthmus.compose.assumptions.groups import unequal_slopes, unnamed_groups
 from isthmus.compose.assumptions.rows import (
-    alike_neighbours,
     copied_cells,
-    copied_rows,
+    dependent_rows,
     outlying_rows,
     repeated_units,
 )
@@ -107,8 +106,7 @@ def check_rows(
     """
     outliers = outlying_rows(table)
     table = table.without(outliers.rows)
-    # Dependent rows make every later test too certain, so the first such note is the only one.
-    dependent = copied_rows(table) or repeated_units(table) or alike_neighbours(table)
+    dependent = dependent_rows(table)
     sample = None if dependent else residuals(table, dag)
     if sample is None:
         return (*outliers.notes, *dependent)

@@ -124,6 +124,14 @@ def _outliers(column: Floats, most: int) -> tuple[NDArray[np.intp], float]:
     return (far, share) if share >= _SHARE else (none, 0.0)
 
 
+def dependent_rows(table: RowTable) -> tuple[str, ...]:
+    """Say that rows depend on each other, which makes every standard error too small.
+
+    Such rows make all later tests too certain, so the first note is the only one.
+    """
+    return copied_rows(table) or repeated_units(table) or alike_neighbours(table)
+
+
 def copied_rows(table: RowTable) -> tuple[str, ...]:
     """Find rows that occur more often than chance explains.
 

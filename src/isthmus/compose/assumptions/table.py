@@ -71,6 +71,12 @@ class RowTable(CompleteColumns):
         """Return evenly spaced rows, or all."""
         return spaced(self.n, MOST_ROWS)
 
+    def select(self, names: Sequence[str]) -> RowTable:
+        """Return some of the columns."""
+        columns = [self.columns[i] for i in self.schema.indices(names)]
+        schema = self.schema.subset(names)
+        return RowTable(schema, columns, self.positions, self.dropped, self.groups)
+
     def without(self, rows: NDArray[np.intp]) -> RowTable:
         """Return the table without some rows."""
         if not len(rows):
