@@ -93,7 +93,8 @@ class Term(NamedTuple):
         power = len(self.factors) - len(rest)
         if not power:
             return np.zeros(len(columns[0].values))
-        return power * columns[place].values ** (power - 1) * Term(tuple(rest)).values(columns)
+        inner: Floats = columns[place].values ** (power - 1)
+        return power * inner * Term(tuple(rest)).values(columns)
 
     def name(self, columns: Sequence[Column]) -> str:
         """Return how the product is written; curves are not told apart."""
