@@ -88,7 +88,7 @@ class Term(NamedTuple):
         if self.bounds is not None:
             low, high = self.bounds
             inside = (columns[place].values > low) & (columns[place].values < high)
-            return inside * float(place in self.factors)
+            return (inside & (place in self.factors)).astype(np.float64)
         rest = [i for i in self.factors if i != place]
         power = len(self.factors) - len(rest)
         if not power:
