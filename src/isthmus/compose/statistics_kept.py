@@ -22,12 +22,12 @@ from isthmus.errors import (
     MissingValuesError,
 )
 from isthmus.fitting import (
-    add_curves,
     fit_gaussian,
     fit_gp,
     fit_incomplete,
     fit_mixed,
     fit_tables,
+    refine,
 )
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork, GPNetwork, Level, Network
@@ -327,9 +327,7 @@ def refined(network: Network, source: Source | None, *, curves: bool) -> Network
     ):
         return network
     rows = Rows.gather(source, network.dag)
-    if rows.n != network.rows or not curves:
-        return network
-    return add_curves(network, rows)
+    return refine(network, rows, curves=curves) if rows.n == network.rows else network
 
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float, *, curves: bool = True) -> Network:

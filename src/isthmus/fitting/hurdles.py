@@ -6,6 +6,7 @@ import numpy as np
 
 from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import Family, fit_levels, fit_regression
+from isthmus.fitting.covariances import robust
 from isthmus.models import ConditionalGaussian, Hurdle
 from isthmus.models.conditionals import Columns, NormalConditional
 from isthmus.types import Floats
@@ -46,7 +47,7 @@ def fit_numbers(
     at, most = float(values[counts.argmax()]), int(counts.max())
     few = max(_FEWEST, _SHARE * len(own))
     if most < few or len(own) - most < _FEWEST or len(values) < 4:
-        return plain
+        return robust(plain, own, family.columns())
     unit = float(np.median(np.diff(values)))
     away = own != at
     part = family.part(np.flatnonzero(away))
@@ -56,7 +57,9 @@ def fit_numbers(
     score -= 0.5 * np.log(len(own)) * (1 + elsewhere.parameters)
     against = float(_log_chances(plain, own, family.columns(), unit).sum())
     against -= 0.5 * np.log(len(own)) * plain.parameters
-    return Hurdle(at, elsewhere, rest, side) if score > against else plain
+    if score > against:
+        return Hurdle(at, elsewhere, rest, side)
+    return robust(plain, own, family.columns())
 
 
 def _rest(
@@ -99,7 +102,7 @@ def _paying(
         found = _score(own, inner, columns, widths)
         if found > score:
             kept, score = own, found
-    return kept, score
+    return robust(kept, inner, columns), score
 
 
 def _score(own: NormalConditional, values: Floats, columns: Columns, widths: Floats) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,7 @@ from isthmus.errors import DataError, MismatchError
 from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import Family, fit_levels, fit_regression
 from isthmus.fitting.hurdles import fit_numbers
+from isthmus.fitting.covariances import robust
 from isthmus.graphs import DAG
 from isthmus.models import (
     Conditional,
@@ -81,8 +84,12 @@ def fit_gaussian(moments: Moments | Regimes, dag: DAG) -> GaussianNetwork:
     return network
 
 
-def add_curves(network: GaussianNetwork, rows: Rows) -> GaussianNetwork | MixedNetwork:
-    """Add curves and interactions to the regressions of a network, where they pay.
+def refine(
+    network: GaussianNetwork, rows: Rows, *, curves: bool = True
+) -> GaussianNetwork | MixedNetwork:
+    """Add to a network of lines what rows tell, and moments do not.
+
+    These are curves and interactions where they pay, and sampling errors for noise of any variance.
 
     Parameters
     ----------
@@ -90,18 +97,21 @@ def add_curves(network: GaussianNetwork, rows: Rows) -> GaussianNetwork | MixedN
         The network of lines, fitted to these rows.
     rows
         The rows; the nodes of the graph are variables of them.
+    curves
+        Whether there may be curves and interactions.
 
     Returns
     -------
     GaussianNetwork or MixedNetwork
-        The network as it is if no effect needs a curve.
+        A mixed network if effects are curved or interact.
     """
     dag, schema = network.dag, rows.schema
+    nodes = len(dag.nodes) if curves else 0
     conditionals: dict[str, Conditional] = {}
     for node in dag.nodes:
         family = Family.of(rows, dag.parents(node))
         slopes = [network.coefficients[node][p] for p in family.continuous]
-        plain = ConditionalGaussian(
+        lines = ConditionalGaussian(
             (),
             family.continuous,
             np.array(network.intercepts[node]),
@@ -110,9 +120,15 @@ def add_curves(network: GaussianNetwork, rows: Rows) -> GaussianNetwork | MixedN
             np.array(rows.n),
         )
         own = rows.values[:, schema.index(node)]
-        conditionals[node] = curve_numbers(own, family, plain, 1.0, len(dag.nodes))
-    if all(isinstance(own, ConditionalGaussian) for own in conditionals.values()):
-        return network
+        fitted = curve_numbers(own, family, lines, 1.0, nodes)
+        conditionals[node] = robust(fitted, own, family.columns())
+    covariances = {
+        node: own.covariances
+        for node, own in conditionals.items()
+        if isinstance(own, ConditionalGaussian) and own.covariances is not None
+    }
+    if len(covariances) == len(dag.nodes):
+        return replace(network, covariances=covariances)
     return MixedNetwork(dag, conditionals, network.cpdag, network.maps)
 
 

@@ -6,7 +6,8 @@ Graphs: ``{"format": "isthmus-graph/1", "type": "dag", "nodes": [...], "directed
 Networks: ``{"format": "isthmus-network/1", "type": "discrete", "nodes": [...], "edges": [...],
 "levels": {node: [...]}, "tables": {node: nested lists}}``; the axes of a table are the parents of
 the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``intercepts``,
-``coefficients`` (from node to parent to number) and ``variances`` instead. A fitted discrete
+``coefficients`` (from node to parent to number) and ``variances`` instead, and may have the
+``covariances`` of their sampling errors. A fitted discrete
 network also has ``counts``, in the shape of its tables. ``"type": "mixed"`` has ``conditionals``:
 for each node an object with its own ``type``, ``table``, ``gaussian``, ``logit``, ``hurdle`` or
 ``curved``, and the fields of `ProbabilityTable`, `ConditionalGaussian`, `MultinomialLogit`,
@@ -195,6 +196,11 @@ def network_to_dict(network: Network) -> dict[str, Any]:
         "coefficients": {node: dict(own) for node, own in network.coefficients.items()},
         "variances": dict(network.variances),
         **({} if network.rows is None else {"rows": network.rows}),
+        **(
+            {}
+            if network.covariances is None
+            else {"covariances": {v: own.tolist() for v, own in network.covariances.items()}}
+        ),
     }
 
 
@@ -211,7 +217,10 @@ def network_from_dict(data: dict[str, Any]) -> Network:
         return DiscreteNetwork(dag, levels, tables, counts, cpdag, maps)
     if data["type"] == "gaussian":
         parameters = data["intercepts"], data["coefficients"], data["variances"]
-        return GaussianNetwork(dag, *parameters, cpdag, maps, data.get("rows"))
+        robust = data.get("covariances")
+        if robust is not None:
+            robust = {node: np.array(own, dtype=np.float64) for node, own in robust.items()}
+        return GaussianNetwork(dag, *parameters, cpdag, maps, data.get("rows"), robust)
     if data["type"] == "mixed":
         given = data["conditionals"].items()
         conditionals = {node: _from_conditional(own) for node, own in given}
@@ -252,6 +261,7 @@ def _conditional(own: Conditional) -> dict[str, Any]:
             "coefficients": own.coefficients.tolist(),
             "variances": own.variances.tolist(),
             "counts": None if own.counts is None else own.counts.tolist(),
+            **({} if own.covariances is None else {"covariances": own.covariances.tolist()}),
         }
     if isinstance(own, MultinomialLogit):
         return {
@@ -303,7 +313,16 @@ def _from_conditional(own: dict[str, Any]) -> Conditional:
     if kind == "gaussian":
         coefficients = np.array(own["coefficients"], dtype=np.float64)
         variances = np.array(own["variances"], dtype=np.float64)
-        return ConditionalGaussian(discrete, continuous, intercepts, coefficients, variances, seen)
+        robust = own.get("covariances")
+        return ConditionalGaussian(
+            discrete,
+            continuous,
+            intercepts,
+            coefficients,
+            variances,
+            seen,
+            covariances=None if robust is None else np.array(robust, dtype=np.float64),
+        )
     if kind == "logit":
         effects = tuple(np.array(effect, dtype=np.float64) for effect in own["effects"])
         slopes = np.array(own["slopes"], dtype=np.float64)

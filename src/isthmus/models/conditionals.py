@@ -166,6 +166,10 @@ class ConditionalGaussian(NormalConditional):
     counts
         The number of rows of each configuration; None if not known. A configuration with no rows
         has the slopes that are common to all configurations.
+    covariances
+        One axis per discrete parent, and two last ones: the covariance matrix of the sampling
+        errors of the intercept and the coefficients, for noise of any variance. Zeros for a
+        configuration with few rows; None if not known.
     """
 
     discrete: tuple[str, ...]
@@ -175,9 +179,12 @@ class ConditionalGaussian(NormalConditional):
     variances: Floats
     counts: Integers | None = None
     levels: tuple[Level, ...] = ()
+    covariances: Floats | None = None
 
     def __post_init__(self) -> None:
-        shape = self.intercepts.shape
+        shape, size = self.intercepts.shape, 1 + len(self.continuous)
+        if self.covariances is not None and self.covariances.shape != (*shape, size, size):
+            raise _misshapen("covariances", self.covariances.shape, len(shape), "two matrices")
         slopes = (*shape, len(self.continuous))
         if len(shape) != len(self.discrete) or self.variances.shape != shape:
             raise _misshapen("intercepts and variances", shape, len(self.discrete))

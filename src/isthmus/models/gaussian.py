@@ -80,6 +80,10 @@ class GaussianNetwork:
     rows
         Number of rows that the network was fitted to, from which answers get their sampling
         errors. None if it is not known, or differs between the nodes.
+    covariances
+        For each node, the covariance matrix of the sampling errors of its intercept and of its
+        coefficients, in the order of `coefficients`, for noise of any variance. None if the
+        network was not fitted to rows; the noise of a node then counts as equally spread.
 
     Raises
     ------
@@ -96,6 +100,7 @@ class GaussianNetwork:
     cpdag: CPDAG | PDAG | None = None
     maps: NetworkMaps = field(default_factory=dict)
     rows: int | None = None
+    covariances: Mapping[str, Floats] | None = None
 
     def __post_init__(self) -> None:
         nodes = self.dag.nodes
@@ -118,6 +123,16 @@ class GaussianNetwork:
             )
             if variances[name] < 0:
                 raise DataError(f"The variance of {name!r} is negative: {variances[name]}.")
+        if self.covariances is not None:
+            check_keys(self.dag, self.covariances, "covariances")
+            for name, own in self.covariances.items():
+                size = 1 + len(coefficients[name])
+                if own.shape != (size, size):
+                    raise SchemaError(
+                        f"The covariances of {name!r} have the shape {own.shape}; {(size, size)} "
+                        "is needed."
+                    )
+            object.__setattr__(self, "covariances", MappingProxyType(dict(self.covariances)))
         object.__setattr__(self, "intercepts", MappingProxyType(intercepts))
         object.__setattr__(self, "coefficients", MappingProxyType(coefficients))
         object.__setattr__(self, "variances", MappingProxyType(variances))
@@ -126,7 +141,8 @@ class GaussianNetwork:
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {name: dict(own) for name, own in self.coefficients.items()}
         parameters = (dict(self.intercepts), plain, dict(self.variances))
-        return GaussianNetwork, (self.dag, *parameters, self.cpdag, self.maps, self.rows)
+        robust = None if self.covariances is None else dict(self.covariances)
+        return GaussianNetwork, (self.dag, *parameters, self.cpdag, self.maps, self.rows, robust)
 
     @property
     def parameters(self) -> int:
@@ -292,7 +308,7 @@ class GaussianNetwork:
         maps = {v: own for v, own in self.maps.items() if v in needed}
         families = {v: [self.dag.index(u) for u in (v, *self.coefficients[v])] for v in dag.nodes}
         moments, drawn = (self.mean(), self.covariance()), []
-        for parameters in drawn_regressions(families, *moments, self.rows):
+        for parameters in drawn_regressions(families, *moments, self.rows, self.covariances):
             network = GaussianNetwork(dag, *parameters, cpdag, maps)
             answer = network._answers(asked, seen, forced)[place]
             drawn.append(centre(in_units(answer, self.maps)))
@@ -421,7 +437,14 @@ class GaussianNetwork:
         dag = self.dag.reorder(nodes)
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
         parameters = self.intercepts, self.coefficients, self.variances
-        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows)
+        robust = None
+        if self.covariances is not None:
+            robust = {}
+            for name, own in self.covariances.items():
+                old = self.dag.parents(name)
+                order = [0, *(1 + old.index(p) for p in dag.parents(name))]
+                robust[name] = own[np.ix_(order, order)]
+        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows, robust)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""

@@ -1,8 +1,9 @@
 """Draws of the parameters of fitted networks, from which answers get their sampling errors.
 
 The graph is taken as given. The parameters of a node are drawn from their posterior distribution:
-probabilities with the weight of one row per combination of the parents, regressions with the
-standard noninformative prior. Covariances of regressors are those that the network implies.
+probabilities with the weight of one row per combination of the parents, regressions with a
+covariance for noise of any variance, if the network was fitted to rows, or else with the standard
+noninformative prior. Covariances of regressors are those that the network implies.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ MOST_REDRAWN = 32
 """Number of possible graphs above which answers to an intervention have no sampling errors."""
 _CELLS = 40_000_000
 """Numbers in all drawn tables, above which fewer are drawn."""
-_ENOUGH = 6
+ENOUGH = 6
 """Residual degrees of freedom below which `fit_mixed` adds a row to a regression."""
 _SIMULATED = 10_000
 """Rows from which the covariances of regressors in a mixed network are computed."""
@@ -125,6 +126,7 @@ def _regressions(
     rows: float,
     freedom: float,
     rng: np.random.Generator,
+    robust: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
     """Draw intercepts, slopes and residual variances of a linear regression.
 
@@ -140,8 +142,16 @@ def _regressions(
         Number of rows, and residual degrees of freedom.
     rng
         Source of random numbers.
+    robust
+        Covariance of the intercept and the slopes for noise of any variance, if it is known.
     """
     variances = squares / rng.chisquare(freedom, DRAWS)
+    if robust is not None and robust[0, 0] > 0.0:
+        values, vectors = np.linalg.eigh(robust)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        wide = np.sqrt(freedom / rng.chisquare(freedom, DRAWS))
+        moved = (rng.standard_normal((DRAWS, len(root))) * wide[:, None]) @ root.T
+        return centre - slopes @ mean + moved[:, 0], slopes + moved[:, 1:], variances
     scale = np.sqrt(variances / rows)
     normal = rng.standard_normal((DRAWS, 1 + len(slopes)))
     parts = spectrum(covariance)
@@ -151,7 +161,11 @@ def _regressions(
 
 
 def drawn_regressions(
-    families: Mapping[str, list[int]], mean: Floats, covariance: Floats, rows: int
+    families: Mapping[str, list[int]],
+    mean: Floats,
+    covariance: Floats,
+    rows: int,
+    robust: Mapping[str, Floats] | None = None,
 ) -> Iterator[tuple[dict[str, float], dict[str, dict[str, float]], dict[str, float]]]:
     """Draw intercepts, coefficients and variances of a linear Gaussian network.
 
@@ -163,6 +177,8 @@ def drawn_regressions(
         Of all nodes.
     rows
         Number of rows that the network was fitted to.
+    robust
+        Covariances of the intercept and the coefficients of each node for noise of any variance.
     """
     rng = np.random.default_rng(0)
     names = {family[0]: name for name, family in families.items()}
@@ -179,6 +195,7 @@ def drawn_regressions(
             rows,
             max(rows - 1 - len(parents), 1),
             rng,
+            None if robust is None else robust[name],
         )
     for i in range(DRAWS):
         intercepts = {name: float(own[0][i]) for name, own in drawn.items()}
@@ -288,15 +305,19 @@ def _prepared_gaussian(
     k, shape = len(own.continuous), own.intercepts.shape
     slopes = own.coefficients.reshape(own.intercepts.size, k)
     variances = own.variances.ravel()
+    robust = None
+    if own.covariances is not None:
+        robust = own.covariances.reshape(own.intercepts.size, k + 1, k + 1)
     cells = []
     for cell, n in enumerate(own.counts.ravel().tolist()):
         mean, covariance = moments[cell]
         freedom = max(n - 1 - k, 0)
-        few = freedom < _ENOUGH
+        few = freedom < ENOUGH
         squares = float(variances[cell]) * (freedom + 1 if few else n)
         centre = float(own.intercepts.ravel()[cell] + slopes[cell] @ mean)
         given = slopes[cell], squares, mean, covariance
-        cells.append(_regressions(centre, *given, n + few, freedom + few, rng))
+        known = None if robust is None else robust[cell]
+        cells.append(_regressions(centre, *given, n + few, freedom + few, rng, known))
     drawn = [np.stack(each, axis=1) for each in zip(*cells, strict=True)]
     return lambda i: replace(
         own,
