@@ -20,6 +20,7 @@ from isthmus.models import (
     GaussianNetwork,
     MixedNetwork,
 )
+from isthmus.models.support import Support
 from isthmus.options import check_pseudo_count
 from isthmus.statistics import (
     Counts,
@@ -128,8 +129,8 @@ def refine(
         if isinstance(own, ConditionalGaussian) and own.covariances is not None
     }
     if len(covariances) == len(dag.nodes):
-        return replace(network, covariances=covariances)
-    return MixedNetwork(dag, conditionals, network.cpdag, network.maps)
+        return replace(network, covariances=covariances, supports=_supports(rows, dag))
+    return MixedNetwork(dag, conditionals, network.cpdag, network.maps, _supports(rows, dag))
 
 
 def fit_mixed(
@@ -197,7 +198,27 @@ def fit_mixed(
         else:
             there = observed[:, schema.index(node)]
             conditionals[node] = fit_regression(own, family, pseudo_count, there)
-    return MixedNetwork(dag, conditionals)
+    supports = _supports(rows, dag) if observed is None else {}
+    return MixedNetwork(dag, conditionals, supports=supports)
+
+
+def _supports(rows: Rows, dag: DAG) -> dict[str, Support]:
+    """Return the ranges of the numbers, also with the levels of each node in the same family."""
+    schema, supports = rows.schema, {}
+    discrete = set(schema.of_kind(Kind.DISCRETE))
+    near: dict[str, set[str]] = {v: set() for v in dag.nodes}
+    for node in dag.nodes:
+        family = {node, *dag.parents(node)}
+        for name in family - discrete:
+            near[name] |= family & discrete
+    for name in dag.nodes:
+        if name not in discrete:
+            given = {
+                v: (rows.values[:, schema.index(v)].astype(np.intp), len(schema[v].levels))
+                for v in sorted(near[name])
+            }
+            supports[name] = Support.of(rows.values[:, schema.index(name)], given)
+    return supports
 
 
 def _refuse_large(node: str, parents: tuple[str, ...], sizes: tuple[int, ...], levels: int) -> None:

@@ -14,7 +14,7 @@ for each node an object with its own ``type``, ``table``, ``gaussian``, ``logit`
 `Hurdle`, which contains two more such objects, or `CurvedGaussian` and `CurvedLogit`, which contain
 one: the ``regression`` on their ``terms``. ``maps`` has, for nodes that are not the values of their
 columns, the values ``at`` with their normal ``scores``, cut points ``at`` between levels, or the
-``unit`` of dates.
+``unit`` of dates; ``supports`` the ranges of numbers.
 
 Numbers are written with full precision.
 """
@@ -46,6 +46,7 @@ from isthmus.models import (
 )
 from isthmus.models.column_maps import plain_maps, read_network_maps
 from isthmus.models.conditionals import DiscreteConditional, NormalConditional
+from isthmus.models.support import plain_supports, read_supports
 from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
@@ -175,6 +176,8 @@ def network_to_dict(network: Network) -> dict[str, Any]:
         head["class"] = {"type": kind, "undirected": undirected}
     if network.maps:
         head["maps"] = plain_maps(network.maps)
+    if not isinstance(network, DiscreteNetwork) and network.supports:
+        head["supports"] = plain_supports(network.supports)
     if isinstance(network, DiscreteNetwork):
         counts = network.counts
         return {
@@ -215,16 +218,17 @@ def network_from_dict(data: dict[str, Any]) -> Network:
         if counts is not None:
             counts = {node: np.array(t) for node, t in counts.items()}
         return DiscreteNetwork(dag, levels, tables, counts, cpdag, maps)
+    supports = read_supports(data.get("supports", {}))
     if data["type"] == "gaussian":
         parameters = data["intercepts"], data["coefficients"], data["variances"]
         robust = data.get("covariances")
         if robust is not None:
             robust = {node: np.array(own, dtype=np.float64) for node, own in robust.items()}
-        return GaussianNetwork(dag, *parameters, cpdag, maps, data.get("rows"), robust)
+        return GaussianNetwork(dag, *parameters, cpdag, maps, data.get("rows"), robust, supports)
     if data["type"] == "mixed":
         given = data["conditionals"].items()
         conditionals = {node: _from_conditional(own) for node, own in given}
-        return MixedNetwork(dag, conditionals, cpdag, maps)
+        return MixedNetwork(dag, conditionals, cpdag, maps, supports)
     raise FormatError(
         f"the network type must be 'discrete', 'gaussian' or 'mixed', got {data['type']!r}."
     )

@@ -23,6 +23,7 @@ from isthmus.models.column_maps import (
     described_scores,
     observed_values,
     read_column,
+    scored_nodes,
     table_values,
 )
 from isthmus.models.columns import (
@@ -42,9 +43,10 @@ from isthmus.models.equivalence import (
 )
 from isthmus.models.inference import distinct_columns
 from isthmus.models.least_squares import spectrum
-from isthmus.models.questions import checked_question, finite, measured
+from isthmus.models.questions import checked_question, finite, is_uncertain, measured
 from isthmus.models.ranges import MeanRange
 from isthmus.models.sampling_error import MOST_REDRAWN, drawn_regressions
+from isthmus.models.support import Support, as_column, kept, note_on_evidence, warn_outside
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -84,6 +86,9 @@ class GaussianNetwork:
         For each node, the covariance matrix of the sampling errors of its intercept and of its
         coefficients, in the order of `coefficients`, for noise of any variance. None if the
         network was not fitted to rows; the noise of a node then counts as equally spread.
+    supports
+        The ranges of the columns that the network was fitted to, beyond which answers say that
+        they are extrapolated; empty if they are not known.
 
     Raises
     ------
@@ -101,6 +106,7 @@ class GaussianNetwork:
     maps: NetworkMaps = field(default_factory=dict)
     rows: int | None = None
     covariances: Mapping[str, Floats] | None = None
+    supports: Mapping[str, Support] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         nodes = self.dag.nodes
@@ -137,12 +143,14 @@ class GaussianNetwork:
         object.__setattr__(self, "coefficients", MappingProxyType(coefficients))
         object.__setattr__(self, "variances", MappingProxyType(variances))
         object.__setattr__(self, "maps", check_maps(nodes, self.maps))
+        object.__setattr__(self, "supports", MappingProxyType(dict(self.supports)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {name: dict(own) for name, own in self.coefficients.items()}
         parameters = (dict(self.intercepts), plain, dict(self.variances))
         robust = None if self.covariances is None else dict(self.covariances)
-        return GaussianNetwork, (self.dag, *parameters, self.cpdag, self.maps, self.rows, robust)
+        rest = self.cpdag, self.maps, self.rows, robust, dict(self.supports)
+        return GaussianNetwork, (self.dag, *parameters, *rest)
 
     @property
     def parameters(self) -> int:
@@ -160,7 +168,7 @@ class GaussianNetwork:
                 matrix[self.dag.index(parent), self.dag.index(name)] = value
         return matrix
 
-    def sample(self, n: int, *, seed: int = 0) -> dict[str, NDArray[np.float64]]:
+    def sample(self, n: int, *, seed: int = 0, bounded: bool = True) -> dict[str, NDArray[Any]]:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -169,6 +177,10 @@ class GaussianNetwork:
             Number of rows.
         seed
             Random seed. The same seed gives the same rows.
+        bounded
+            Whether numbers stay within the range of the column that the network was fitted to, and
+            are whole if those of the column are, where the network knows it (`supports`). Numbers
+            beyond an end are put there.
 
         Returns
         -------
@@ -185,8 +197,11 @@ class GaussianNetwork:
             column += self.intercepts[name]
             for parent, value in self.coefficients[name].items():
                 column += value * columns[parent]
-            columns[name] = column
-        return {name: table_values(self.maps, name, columns[name]) for name in self.dag.nodes}
+            columns[name] = kept(self.supports, name, column) if bounded else column
+        return {
+            name: as_column(self.supports, self.maps, name, columns[name], bounded=bounded)
+            for name in self.dag.nodes
+        }
 
     def mean(self) -> NDArray[np.float64]:
         """Return the means, in the order of ``dag.nodes``.
@@ -284,7 +299,15 @@ class GaussianNetwork:
             If the evidence is impossible because nodes without noise determine it otherwise.
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
-        answers = tuple(in_units(each, self.maps) for each in self._answers(asked, seen, forced))
+        found, known = self._answers(asked, seen, forced), {**seen, **forced}
+        own = self.supports.keys() - set(scored_nodes(self.maps))
+        certain = {v: x for v, x in known.items() if v in own and not is_uncertain(x)}
+        numbers = observed_values(self.maps, certain)
+        outside = note_on_evidence(self.supports, self.maps, numbers, {})
+        answers = tuple(
+            in_units(replace(each, note=" ".join(filter(None, (each.note, outside)))), self.maps)
+            for each in found
+        )
         if self.rows is not None and len(answers) <= MOST_REDRAWN:
             answers = tuple(
                 replace(answer, redraw=partial(self._redrawn, asked, seen, forced, place))
@@ -292,7 +315,8 @@ class GaussianNetwork:
             )
         if len(answers) == 1:
             return answers[0]
-        return MeanRange(asked, answers, reason_for_range(forced, len(answers)))
+        reason = reason_for_range(forced, len(answers))
+        return MeanRange(asked, answers, f"{outside} {reason}".strip())
 
     def _redrawn(
         self, asked: tuple[str, ...], seen: dict[str, Any], forced: dict[str, Any], place: int
@@ -415,6 +439,7 @@ class GaussianNetwork:
         names = [v for v in self.dag.nodes if v in data and v != target]
         n, mean, covariance = number_of_rows(data, names), self.mean(), self.covariance()
         rows = np.array([self._numbers(v, data[v]) for v in names]).reshape(len(names), n)
+        warn_outside(self.supports, self.maps, dict(zip(names, rows, strict=True)))
         given = np.array([self.dag.index(v) for v in names], np.intp)
         patterns, places = distinct_columns(np.isnan(rows))
         predicted = np.full(n, mean[own[0]])
@@ -444,7 +469,8 @@ class GaussianNetwork:
                 old = self.dag.parents(name)
                 order = [0, *(1 + old.index(p) for p in dag.parents(name))]
                 robust[name] = own[np.ix_(order, order)]
-        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows, robust)
+        rest = cpdag, self.maps, self.rows, robust, self.supports
+        return GaussianNetwork(dag, *parameters, *rest)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""

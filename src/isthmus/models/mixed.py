@@ -62,6 +62,7 @@ from isthmus.models.questions import (
 )
 from isthmus.models.ranges import MeanRange, ProbabilityRange
 from isthmus.models.sampling_error import counted_rows
+from isthmus.models.support import Support, as_column, kept, note_on_evidence, warn_outside
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -85,6 +86,9 @@ class MixedNetwork:
         How values of columns became what the network has: normal scores, levels, or numbers of
         dates. Tables, evidence and answers have the values of the columns. Parameters, means,
         covariances and densities are those of the scores.
+    supports
+        The ranges of the columns that the network was fitted to, beyond which answers say that
+        they are extrapolated; empty if they are not known.
 
     Raises
     ------
@@ -96,6 +100,7 @@ class MixedNetwork:
     conditionals: Mapping[str, Conditional]
     cpdag: CPDAG | PDAG | None = None
     maps: NetworkMaps = field(default_factory=dict)
+    supports: Mapping[str, Support] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_class(self.dag, self.cpdag)
@@ -110,9 +115,11 @@ class MixedNetwork:
         ordered = {name: self.conditionals[name] for name in self.dag.nodes}
         object.__setattr__(self, "conditionals", MappingProxyType(ordered))
         object.__setattr__(self, "maps", check_maps(self.dag.nodes, self.maps))
+        object.__setattr__(self, "supports", MappingProxyType(dict(self.supports)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MixedNetwork, (self.dag, dict(self.conditionals), self.cpdag, self.maps)
+        rest = self.cpdag, self.maps, dict(self.supports)
+        return MixedNetwork, (self.dag, dict(self.conditionals), *rest)
 
     @property
     def levels(self) -> dict[str, tuple[Level, ...]]:
@@ -124,7 +131,7 @@ class MixedNetwork:
         """Number of free parameters."""
         return sum(own.parameters for own in self.conditionals.values())
 
-    def sample(self, n: int, *, seed: int = 0) -> dict[str, NDArray[Any]]:
+    def sample(self, n: int, *, seed: int = 0, bounded: bool = True) -> dict[str, NDArray[Any]]:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -133,6 +140,10 @@ class MixedNetwork:
             Number of rows.
         seed
             Random seed. The same seed gives the same rows.
+        bounded
+            Whether numbers stay within the range of the column that the network was fitted to, and
+            are whole if those of the column are, where the network knows it (`supports`). Numbers
+            beyond an end are put there.
 
         Returns
         -------
@@ -143,12 +154,13 @@ class MixedNetwork:
         n, rng = check_size(n), np.random.default_rng(seed)
         columns: dict[str, NDArray[Any]] = {}
         for name in self.dag.topological_order():
-            columns[name] = self.conditionals[name].draw(columns, n, rng)
+            drawn = self.conditionals[name].draw(columns, n, rng)
+            columns[name] = kept(self.supports, name, drawn) if bounded else drawn
         levels = self.levels
         return {
             name: label_array(levels[name])[columns[name]]
             if name in levels
-            else table_values(self.maps, name, columns[name])
+            else as_column(self.supports, self.maps, name, columns[name], bounded=bounded)
             for name in self.dag.nodes
         }
 
@@ -242,10 +254,14 @@ class MixedNetwork:
             self.dag, dict(self.conditionals), asked, values, settings, likelihoods, errors
         )
         answer = question.answer(simulations, seed)
+        notes = (
+            note_without_path(self.cpdag, () if seen else forced, asked),
+            note_on_evidence(self.supports, self.maps, {**values, **settings}, self.levels),
+        )
         answer = replace(
             answer,
             unseen=unseen_nodes(self.dag, self._rows(), asked, values, settings),
-            note=note_without_path(self.cpdag, () if seen else forced, asked),
+            note=" ".join(filter(None, notes)),
         )
         final = answer if isinstance(answer, Probabilities) else in_units(answer, self.maps)
         if not counted_rows(self.conditionals):
@@ -436,6 +452,7 @@ class MixedNetwork:
         for name in self.levels.keys() & columns.keys():
             codes = columns[name]
             columns[name] = np.where(codes == len(self.levels[name]), np.nan, codes)
+        warn_outside(self.supports, self.maps, columns)
         return predict_rows(self.dag, self.conditionals, columns, target, n, simulations, seed)
 
     def _columns(
@@ -455,7 +472,8 @@ class MixedNetwork:
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
         """Return the same network with its nodes in another order."""
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
-        return MixedNetwork(self.dag.reorder(nodes), self.conditionals, cpdag, self.maps)
+        rest = cpdag, self.maps, self.supports
+        return MixedNetwork(self.dag.reorder(nodes), self.conditionals, *rest)
 
     def _repr_html_(self) -> str | None:
         return hooks.notebook_drawing(self.dag, repr(self))

@@ -1,0 +1,196 @@
+"""Ranges of the numbers that a network was fitted to, beyond which answers are extrapolated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import floor, log10
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, DataWarning, warn
+from isthmus.models.column_maps import NetworkMaps, TimeMap, scored_nodes, table_values
+from isthmus.models.columns import Level
+from isthmus.plurals import counted
+from isthmus.types import Floats
+
+_MARGIN = 0.5
+"""Share of its range by which a value of a new row may be outside without a warning: the ranges of
+new rows from the same distribution differ, those of heavy tails by a third."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Support:
+    """The range of a column of numbers.
+
+    Its ends are rounded outwards, by a hundredth to a tenth of the range, so that they are not
+    values of single rows.
+
+    Attributes
+    ----------
+    low, high
+        Its ends.
+    whole
+        Whether all values are whole numbers.
+    within
+        For discrete nodes of the same families, the ranges in the rows of each of their levels, of
+        shape (levels, 2).
+    """
+
+    low: float
+    high: float
+    whole: bool = False
+    within: Mapping[str, Floats] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        ends = np.array([[self.low, self.high]])
+        for own in (ends, *self.within.values()):
+            if own.ndim != 2 or own.shape[1] != 2 or not (own[:, 0] <= own[:, 1]).all():
+                raise DataError(f"A range must have two ends, the lower first; got {own.tolist()}.")
+
+    @classmethod
+    def of(cls, values: Floats, given: Mapping[str, tuple[NDArray[np.intp], int]]) -> Support:
+        """Return the range of a column, given codes and numbers of levels of discrete columns."""
+        low, high = float(values.min()), float(values.max())
+        step = 10.0 ** (floor(log10(high - low)) - 1) if high > low else 0.0
+
+        def outwards(lows: Floats, highs: Floats) -> Floats:
+            ends = np.array([lows, highs]).T
+            if step:
+                rounded = np.array([np.floor(lows / step), np.ceil(highs / step)]).T * step
+                ends = np.array([np.minimum(ends[:, 0], rounded[:, 0]), rounded[:, 1]]).T
+                ends[:, 1] = np.maximum(ends[:, 1], highs)
+            return ends
+
+        within = {}
+        for name, (codes, size) in given.items():
+            lows, highs = np.full(size, np.inf), np.full(size, -np.inf)
+            np.minimum.at(lows, codes, values)
+            np.maximum.at(highs, codes, values)
+            absent = lows > highs  # such levels are another matter
+            lows[absent], highs[absent] = low, high
+            within[name] = outwards(lows, highs)
+        ((low, high),) = outwards(np.array([low]), np.array([high])).tolist()
+        return cls(low, high, bool((values == np.round(values)).all()), within)
+
+    def keep(self, values: Floats) -> Floats:
+        """Return drawn values with those outside at the ends, and whole if the column is."""
+        kept = np.clip(values, self.low, self.high)
+        return np.round(kept) if self.whole else kept
+
+
+def kept(supports: Mapping[str, Support], name: str, drawn: NDArray[Any]) -> NDArray[Any]:
+    """Return drawn values of a node within the range of its column, if that is known."""
+    return supports[name].keep(drawn) if name in supports else drawn
+
+
+def as_column(
+    supports: Mapping[str, Support],
+    maps: NetworkMaps,
+    name: str,
+    drawn: NDArray[Any],
+    *,
+    bounded: bool,
+) -> NDArray[Any]:
+    """Return drawn numbers as values of a table, whole ones as integers."""
+    whole = bounded and name in supports and supports[name].whole and name not in maps
+    values: NDArray[Any] = drawn.astype(np.int64) if whole else table_values(maps, name, drawn)
+    return values
+
+
+def note_on_evidence(
+    supports: Mapping[str, Support],
+    maps: NetworkMaps,
+    known: Mapping[str, float],
+    levels: Mapping[str, tuple[Level, ...]],
+) -> str:
+    """Say which known values are outside the data.
+
+    Parameters
+    ----------
+    supports
+        The ranges of numbers.
+    maps
+        Units of dates; normal scores have no range.
+    known
+        Numbers, and codes of levels, that are observed or set.
+    levels
+        The levels of discrete nodes.
+    """
+    parts = []
+    for name in [v for v in known if v in supports and v not in scored_nodes(maps)]:
+        own, value = supports[name], float(known[name])
+        low, high, given = own.low, own.high, ""
+        if low <= value <= high:
+            for other, ends in own.within.items():
+                if (
+                    other in known
+                    and not ends[int(known[other])][0] <= value <= (ends[int(known[other])][1])
+                ):
+                    low, high = ends[int(known[other])].tolist()
+                    given = f" with {other} = {levels[other][int(known[other])]}"
+                    break
+        if not low <= value <= high:
+            shown = [_shown(maps, name, x) for x in (value, low, high)]
+            parts.append(f"{name} = {shown[0]}{given} (data: {shown[1]} to {shown[2]})")
+    if not parts:
+        return ""
+    return f"Outside the data, so the answer is extrapolated: {'; '.join(parts)}."
+
+
+def _shown(maps: NetworkMaps, name: str, value: float) -> str:
+    own = maps.get(name)
+    return own.shown(value) if isinstance(own, TimeMap) else f"{value:.4g}"
+
+
+def warn_outside(
+    supports: Mapping[str, Support], maps: NetworkMaps, columns: Mapping[str, NDArray[Any]]
+) -> None:
+    """Warn if values of rows are far outside the data; NaN is unknown."""
+    for name in [v for v in columns if v in supports and v not in scored_nodes(maps)]:
+        own, values = supports[name], np.asarray(columns[name], np.float64)
+        margin = _MARGIN * (own.high - own.low)
+        out = (values < own.low - margin) | (values > own.high + margin)
+        for other in own.within.keys() & columns.keys():
+            codes = np.asarray(columns[other], np.float64)
+            seen = np.flatnonzero(~np.isnan(codes))
+            ends = own.within[other][codes[seen].astype(np.intp)]
+            width = _MARGIN * (ends[:, 1] - ends[:, 0])
+            out[seen] |= (values[seen] < ends[:, 0] - width) | (values[seen] > ends[:, 1] + width)
+        if out.any():
+            warn(
+                f"In {counted(int(out.sum()), 'row')} of {len(out):,}, first in row "
+                f"{int(out.argmax())}, {name} is far outside the data that the network was fitted "
+                f"to ({_shown(maps, name, own.low)} to {_shown(maps, name, own.high)}, or less "
+                "with the levels of these rows). These predictions are extrapolated.",
+                DataWarning,
+            )
+
+
+def plain_supports(supports: Mapping[str, Support]) -> dict[str, dict[str, Any]]:
+    """Return ranges as plain data for JSON."""
+    return {
+        name: {
+            "low": own.low,
+            "high": own.high,
+            "whole": own.whole,
+            "within": {v: ends.tolist() for v, ends in own.within.items()},
+        }
+        for name, own in supports.items()
+    }
+
+
+def read_supports(content: Mapping[str, Mapping[str, Any]]) -> dict[str, Support]:
+    """Return ranges from plain data."""
+    return {
+        str(name): Support(
+            float(own["low"]),
+            float(own["high"]),
+            own["whole"] is True,
+            {str(v): np.array(ends, np.float64) for v, ends in own["within"].items()},
+        )
+        for name, own in content.items()
+    }
