@@ -20,9 +20,14 @@ _ITERATIONS = 100
 """Maximum number of Newton steps; separated levels without a prior need about 40."""
 _NEARLY = 1e-6
 """Expected gain of a Newton step, in nats, below which it is the last one."""
-_PARAMETERS, _MORE_PARAMETERS = 100, 400
-"""Largest numbers of parameters for Newton's method, whose cost per step grows with the square: on
-all rows, and on those of the first stage."""
+_PARAMETERS, _MORE_PARAMETERS, _MOST_PARAMETERS = 100, 400, 1500
+"""Largest numbers of parameters for Newton's method, whose cost per step grows with the square, on
+all rows and on those of the first stage; and for the Hessian after the first stage."""
+_PRODUCTS = 5e8
+"""Products of squared parameters and distinct rows below which Newton's method is used anyway."""
+_START, _STEEP = 1e-4, 1e-6
+"""Slopes per row at which L-BFGS stops in the first stage and at the end, where the curvature is
+about one: the second is a thousandth of a standard error at a million rows."""
 _FIRST_ROWS = 4096
 """Rows of the first stage, in which most steps are taken."""
 _OF_EACH = 50
@@ -123,43 +128,84 @@ def optimum(
     times = np.ones(n) if repeated is None else repeated
     mean = np.average(x, axis=1, weights=times)
     size = features * (levels - 1)
-    rows = _Rows(x, own, times, mean, pseudo_count)
-    some = rows.some(levels) if n >= 2 * _FIRST_ROWS else rows
+    rows = some = _Rows.of(x, own, times, levels, mean, pseudo_count)
+    if n >= 2 * _FIRST_ROWS:
+        some = _Rows.of(*_first_stage(x, own, times, levels), levels, mean, pseudo_count)
     if size > _MORE_PARAMETERS:
-        weights = _quasi_newton(some, weights, some.scale(levels))
-        return weights if some is rows else _quasi_newton(rows, weights, rows.scale(levels))
-    weights = _newton(some, weights)
+        steep = _STEEP if some is rows else _START
+        weights = _quasi_newton(some, weights, some.scale(), steep)
+    else:
+        weights = _newton(some, weights)
     if some is rows:
         return weights
-    if size <= _PARAMETERS:
+    if size <= _PARAMETERS or size**2 * len(rows.each) <= _PRODUCTS:
         return _newton(rows, weights)
-    return _quasi_newton(rows, weights, some.roots(weights))
+    turn = some.roots(weights) if size <= _MOST_PARAMETERS else rows.scale()
+    return _quasi_newton(rows, weights, turn, _STEEP)
+
+
+def _first_stage(
+    x: Floats, own: NDArray[np.intp], times: Floats, levels: int
+) -> tuple[Floats, NDArray[np.intp], Floats]:
+    """Return some of the rows of each level, all if it is rare, which count for the others."""
+    counts = np.bincount(own, minlength=levels)
+    every = np.clip(counts // _OF_EACH, 1, len(own) // _FIRST_ROWS)
+    order = np.argsort(own, kind="stable")
+    rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[own[order]]
+    chosen = order[rank % every[own[order]] == 0]
+    before = np.bincount(own, times, levels)
+    after = np.bincount(own[chosen], times[chosen], levels)
+    share = np.divide(before, after, out=np.ones(levels), where=after > 0)
+    return x[:, chosen], own[chosen], times[chosen] * share[own[chosen]]
 
 
 @final
 class _Rows(NamedTuple):
-    """Rows of features, of shape (features, rows), and the penalised likelihood of weights.
+    """Distinct rows of features, of shape (features, rows), and how often each level has them.
 
-    The prior is a row at the mean of the features, whose weight is spread over the levels, and a
-    normal distribution of all weights but the intercepts.
+    The prior of the penalised likelihood is a row at the mean of the features, whose weight is
+    spread over the levels, and a normal distribution of all weights but the intercepts.
     """
 
     x: Floats
-    own: NDArray[np.intp]
+    seen: Floats
     each: Floats
     mean: Floats
     pseudo_count: float
 
+    @classmethod
+    def of(
+        cls,
+        x: Floats,
+        own: NDArray[np.intp],
+        times: Floats,
+        levels: int,
+        mean: Floats,
+        pseudo_count: float,
+    ) -> _Rows:
+        """Put equal rows together."""
+        # Equal rows have the same product with any vector; that others do not is checked.
+        marks = np.random.default_rng(0).standard_normal(len(x)) @ x
+        _, first, place = np.unique(marks, return_index=True, return_inverse=True)
+        if len(first) == x.shape[1] or not np.array_equal(x[:, first][:, place], x):
+            first = place = np.arange(x.shape[1])
+        seen = np.bincount(own * len(first) + place, times, levels * len(first))
+        seen = seen.reshape(levels, len(first))
+        distinct = np.ascontiguousarray(x[:, first])
+        return cls(distinct, seen, seen.sum(axis=0), mean, pseudo_count)
+
     def gradient(self, weights: Floats) -> tuple[float, Floats]:
         """Return the negative logarithm of the posterior density, and its gradient."""
         total, gradient = self._prior(weights), self._prior_gradient(weights)
-        for x, own, each in self._blocks():
+        for x, seen, each in self._blocks():
             logits = weights.T @ x
             sums = _log_sums(logits)
-            total += float(each @ (sums - logits[own, _positions(own)]))
-            shares = np.exp(logits - sums)
-            shares[own, _positions(own)] -= 1.0
-            gradient += x @ (each * shares).T
+            total += float(each @ sums - np.vdot(seen, logits))
+            logits -= sums
+            np.exp(logits, out=logits)
+            logits *= each
+            logits -= seen
+            gradient += x @ logits.T
         return total, gradient
 
     def curvature(self, weights: Floats) -> Floats:
@@ -184,20 +230,6 @@ class _Rows(NamedTuple):
             hessian[a, inside, a, inside] += self.pseudo_count
         return hessian
 
-    def some(self, levels: int) -> _Rows:
-        """Return some of the rows of each level, all if it is rare, which count for the others."""
-        counts = np.bincount(self.own, minlength=levels)
-        every = np.clip(counts // _OF_EACH, 1, len(self.own) // _FIRST_ROWS)
-        order = np.argsort(self.own, kind="stable")
-        rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[self.own[order]]
-        chosen = order[rank % every[self.own[order]] == 0]
-        own, each = self.own[chosen], self.each[chosen]
-        before = np.bincount(self.own, self.each, levels)
-        after = np.bincount(own, each, levels)
-        share = np.divide(before, after, out=np.ones(levels), where=after > 0)
-        x = np.ascontiguousarray(self.x[:, chosen])
-        return self._replace(x=x, own=own, each=each * share[own])
-
     def roots(self, weights: Floats) -> Floats:
         """Return a square root of the inverse of the Hessian, of shape (levels x features, ·)."""
         features, levels = weights.shape
@@ -210,13 +242,13 @@ class _Rows(NamedTuple):
         root: Floats = np.einsum("lj,jfd->lfd", basis, directions).reshape(levels * features, size)
         return root
 
-    def scale(self, levels: int) -> Floats:
+    def scale(self) -> Floats:
         """Return the square root of the inverse that the Hessian has if no feature has an effect.
 
         Covariances between levels are left out.
         """
-        n, features = float(self.each.sum()), len(self.x)
-        shares = (np.bincount(self.own, self.each, levels) + 1.0) / (n + levels)
+        n, features, levels = float(self.each.sum()), len(self.x), len(self.seen)
+        shares = (self.seen.sum(axis=1) + 1.0) / (n + levels)
         squares = (self.each * self.x) @ self.x.T / n
         ridge = np.append(0.0, np.full(features - 1, self.pseudo_count / n))
         values, vectors = np.linalg.eigh(
@@ -235,10 +267,10 @@ class _Rows(NamedTuple):
         )
         return reduced
 
-    def _blocks(self) -> Iterator[tuple[Floats, NDArray[np.intp], Floats]]:
-        for start in range(0, len(self.own), _BLOCK):
+    def _blocks(self) -> Iterator[tuple[Floats, Floats, Floats]]:
+        for start in range(0, len(self.each), _BLOCK):
             here = slice(start, start + _BLOCK)
-            yield self.x[:, here], self.own[here], self.each[here]
+            yield self.x[:, here], self.seen[:, here], self.each[here]
 
     def _prior(self, weights: Floats) -> float:
         logits = weights.T @ self.mean
@@ -257,10 +289,6 @@ def _log_sums(logits: Floats) -> Floats:
     highest = logits.max(axis=0)
     sums: Floats = highest + np.log(np.exp(logits - highest).sum(axis=0))
     return sums
-
-
-def _positions(own: NDArray[np.intp]) -> NDArray[np.intp]:
-    return np.arange(len(own))
 
 
 def _newton(rows: _Rows, weights: Floats) -> Floats:
@@ -285,7 +313,7 @@ def _newton(rows: _Rows, weights: Floats) -> Floats:
     return weights
 
 
-def _quasi_newton(rows: _Rows, weights: Floats, turn: Floats) -> Floats:
+def _quasi_newton(rows: _Rows, weights: Floats, turn: Floats, steep: float) -> Floats:
     """Minimise by L-BFGS among moves ``turn @ direction``, in which the curvature is about one."""
     from scipy.optimize import minimize
 
@@ -299,7 +327,7 @@ def _quasi_newton(rows: _Rows, weights: Floats, turn: Floats) -> Floats:
         value, gradient = rows.gradient(moved(flat))
         return value / n, turn.T @ gradient.T.ravel() / n
 
-    options: Any = {"maxiter": 1000, "gtol": 1e-7, "ftol": 1e-14}
+    options: Any = {"maxiter": 1000, "gtol": steep, "ftol": 1e-14}
     start = np.zeros(turn.shape[1])
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     result = moved(found.x)
