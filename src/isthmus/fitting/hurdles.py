@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from isthmus.fitting.covariances import robust
 from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import Family, fit_levels, fit_regression
-from isthmus.fitting.covariances import robust
 from isthmus.models import ConditionalGaussian, Hurdle
 from isthmus.models.conditionals import Columns, NormalConditional
 from isthmus.types import Floats

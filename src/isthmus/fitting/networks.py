@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError
+from isthmus.fitting.covariances import robust
 from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import Family, fit_levels, fit_regression
 from isthmus.fitting.hurdles import fit_numbers
-from isthmus.fitting.covariances import robust
 from isthmus.graphs import DAG
 from isthmus.models import (
     Conditional,

@@ -1,0 +1,116 @@
+"""Coverage of 95% intervals of do-queries, and of predictive intervals of new rows.
+
+The graph is given: z is a cause of x and y, and x of y. Tables are linear, curved (a square of z in
+x and y, and a saturating effect of x), interacting (x times z), linear with noise whose spread
+grows with x, For each table: the mean of y after
+do(x = 0.8) and after do(x = -1.2), and their difference, by `network.query` with its interval, and
+beside it the effect by `isthmus.effect`; and the share of 200 new rows in the central 95% of
+``query("y", evidence)``, of which 5 are asked. Run it with
+
+    python benchmarks/inference/curved_coverage.py --tables 300 > \
+        benchmarks/results/inference-curved.md
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+import isthmus as ist
+
+Mean = Callable[[Any, Any], Any]
+DAG = ist.DAG(["z", "x", "y"], [("z", "x"), ("z", "y"), ("x", "y")])
+LOW, HIGH = -1.2, 0.8
+
+
+def linear(x: Any, z: Any) -> Any:
+    """Lines."""
+    return x + 0.5 * z
+
+
+def curved(x: Any, z: Any) -> Any:
+    """A saturating effect, and a square of the confounder."""
+    return 2 * np.tanh(x) + 0.7 * z**2
+
+
+def interacting(x: Any, z: Any) -> Any:
+    """An effect that grows with the confounder."""
+    return x + 0.5 * z + 0.8 * x * z
+
+
+KINDS: dict[str, tuple[Mean, bool]] = {
+    "linear": (linear, False),
+    "curved": (curved, False),
+    "interacting": (interacting, False),
+    "unequal spread": (linear, True),
+    "curved, unequal spread": (curved, True),
+}
+
+
+def draw(kind: str, rows: int, rng: np.random.Generator, do: float | None = None) -> dict[str, Any]:
+    """Draw rows of the three variables, or of those after an intervention without noise in y."""
+    mean, unequal = KINDS[kind]
+    z = rng.normal(size=rows)
+    bend = 0.5 * (z**2 - 1) if mean is curved else 0.0
+    x = 0.6 * z + bend + rng.normal(size=rows) if do is None else np.full(rows, do)
+    noise = rng.normal(size=rows) * ((0.3 + np.abs(x)) if unequal else 1.0)
+    return {"z": z, "x": x, "y": mean(x, z) + (0.0 if do is not None else noise)}
+
+
+def one_table(kind: str, rows: int, seed: int) -> Iterator[tuple[str, float]]:
+    """Yield what is averaged: by name, whether intervals cover."""
+    rng = np.random.default_rng([seed, rows, *kind.encode()])
+    table = draw(kind, rows, rng)
+    clock = process_time()
+    network: Any = ist.fit(table, DAG)
+    yield "CPU s of `fit`", process_time() - clock
+    truths = [
+        float(draw(kind, 400_000, np.random.default_rng(1), do)["y"].mean()) for do in (LOW, HIGH)
+    ]
+    for do, truth in zip((LOW, HIGH), truths, strict=True):
+        low, high = network.query("y", do={"x": do}).confidence_interval()
+        yield f"do(x = {do})", float(low[0] <= truth <= high[0])
+    new = draw(kind, 5, rng)
+    for i in range(5):
+        answer = network.query("y", evidence={v: float(new[v][i]) for v in ("x", "z")})
+        low, high = answer.quantile(0.025), answer.quantile(0.975)
+        yield "new rows", float(low[0] <= new["y"][i] <= high[0])
+        at = {v: new[v][i : i + 1] for v in ("x", "z")}
+        low, high = answer.confidence_interval()
+        truth = float(KINDS[kind][0](at["x"], at["z"])[0])
+        yield "mean of new rows", float(low[0] <= truth <= high[0])
+        same = abs(network.predict(at, "y")[0] - answer.mean[0]) < 1e-6
+        yield "`predict` is the mean", float(same)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tables", type=int, default=300)
+    parser.add_argument("--rows", type=int, nargs="+", default=[300, 1000])
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print("# Coverage of answers of fitted networks\n")
+    print(f"`benchmarks/inference/curved_coverage.py --tables {options.tables}`: the share of 95% ")
+    print("intervals that contain the truth, with the graph given.\n")
+    head: list[str] = []
+    for kind in KINDS:
+        for rows in options.rows:
+            sums: dict[str, list[float]] = {}
+            for seed in range(options.tables):
+                for name, value in one_table(kind, rows, seed):
+                    sums.setdefault(name, []).append(value)
+            if not head:
+                head = ["tables", "rows", *sums]
+                print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head))
+            values = [f"{np.mean(own):.3f}" for own in sums.values()]
+            print("| " + " | ".join([kind, f"{rows:,}", *values]) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
