@@ -205,3 +205,13 @@ def test_every_dependency_says_what_it_is_for() -> None:
     requirements = re.findall(r'^  "[a-zA-Z][^":]*",.*$', project, flags=re.MULTILINE)
     assert len(requirements) > 10
     assert [line for line in requirements if not re.search(r"#\s+\w+", line)] == []
+
+
+def test_every_attack_is_in_the_threat_model() -> None:
+    """And every test that the threat model cites exists."""
+    text = (ROOT / "docs" / "explanation" / "threat-model.md").read_text(encoding="utf-8")
+    attacks = sorted(path.name for path in (ROOT / "tests" / "attacks").glob("test_*.py"))
+    assert [name for name in attacks if f"`{name}`" not in text] == []
+    sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    cited = set(re.findall(r"`(test_\w+)`", text))
+    assert [name for name in sorted(cited) if f"def {name}(" not in sources] == []

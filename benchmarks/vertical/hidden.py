@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from plain import greedy, random_network
 
-from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.shares.alignment import (
     Multiplier,
     _send_count,
@@ -37,6 +36,7 @@ from isthmus.joint.shares.alignment import (
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.link import connect_local
+from isthmus.joint.shares.private_k2 import private_k2
 from isthmus.joint.shares.secret_scores import CountScore
 from isthmus.joint.transport.child_process import free_port
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.link import connect_local
+from isthmus.joint.shares.private_k2 import private_k2
 from isthmus.joint.shares.secret_scores import CountScore
 
 

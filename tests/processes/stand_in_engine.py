@@ -17,15 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares import engine_process, link
-from isthmus.joint.shares.protocol import two_parties
+from isthmus.joint.shares.terms import Terms
 
 STEPS = 6
 
 
 def compute(
-    channel: Any, study: Study, _: str, parent: Any, values: Any, _present: Any, people: int
+    channel: Any, terms: Terms, _: str, parent: Any, values: Any, _present: Any, people: int
 ) -> dict[str, Any]:
     assert values.shape == (people, 2)  # the columns of nobody else
     assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
@@ -46,7 +45,7 @@ def compute(
         assert channel.receive().decode() == f"{i}"
         time.sleep(pause)
     Path(os.environ.get("STAND_IN_VALUES", os.devnull)).write_text(str(opened))
-    order = two_parties(study.protocol).order
+    order = terms.order
     return {"parents": {b: [a] for a, b in pairwise(order)} | {order[0]: []}, "values": opened}
 
 

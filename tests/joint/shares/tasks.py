@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.graphs import DAG
-from isthmus.joint.methods.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus.joint.shares.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.private_tables import private_tables
 from isthmus.joint.shares.secret_functions import (
     count_coefficients,
@@ -25,6 +24,8 @@ from isthmus.joint.shares.secret_moments import (
 from isthmus.joint.shares.secret_scores import CountScore, SecretScores
 from isthmus.joint.shares.secret_tables import SecretTables
 from isthmus.joint.shares.shares import Words, decoded
+from isthmus.joint.shares.terms import FoundNetwork
+from isthmus.statistics import Moments, Schema
 
 Values = dict[str, NDArray[Any]]
 
@@ -159,12 +160,14 @@ def tables(
 ) -> Any:
     engine.transcript.clear()
     columns = _columns(engine, owners, levels, rows, own)
-    found = private_tables(engine, columns, DAG(columns.names, edges), least)
+    found = private_tables(engine, columns, FoundNetwork(columns.names, edges), least)
     return {n: t.counts for n, t in found.items()}, [(o.to, o.value) for o in engine.transcript]
 
 
 def moments(engine: SecretSharingRuntime, owners: list[int], rows: int, own: Values) -> Any:
-    return opened_moments(engine, _columns(engine, owners, [0] * len(owners), rows, own))
+    columns = _columns(engine, owners, [0] * len(owners), rows, own)
+    found = opened_moments(engine, columns)
+    return Moments(Schema.continuous(columns.names), found.n, found.shift, found.sums, found.gram)
 
 
 def gaussian(

@@ -10,10 +10,10 @@ import pytest
 from tests.joint.shares.companies import Companies, protocol
 from tests.joint.shares.links import at_both
 
-from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.cost import Cost, Rehearsal, Work, estimated
 from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus.joint.shares.private_k2 import private_k2
 from isthmus.joint.shares.requests import PrivateK2Request, StructureOnlyRequest
 from isthmus.joint.shares.secret_products import AHEAD, GROUP, MESSAGE
 from isthmus.joint.shares.secret_scores import CountScore

@@ -15,7 +15,7 @@ from isthmus.joint.shares import party_table
 from isthmus.joint.shares.engine_process import Inputs
 from isthmus.joint.shares.link import LinkOptions
 from isthmus.joint.shares.party_table import PartyTable
-from isthmus.joint.shares.requests import CrossMoments
+from isthmus.joint.shares.requests import CrossMoments, terms_of
 from isthmus.sources.tables.read_table import read_table
 from isthmus.statistics import Kind, Schema, Variable
 
@@ -122,9 +122,10 @@ def test_inputs_of_the_engine_survive_the_pipe() -> None:
     link = LinkOptions("s", 1, ("a", 1), "c", "k", "t", "f", 2.5)
     for hashes, known in ((["0" * 64, "f" * 64], []), ([], [2, 0])):
         rows = np.array(known, dtype=np.intp)
-        given = Inputs(link, "é".encode(), "private k2", 7, hashes, rows)
+        terms = terms_of(Companies().study)
+        given = Inputs(link, terms, "private k2", 7, hashes, rows)
         again = Inputs.from_bytes(given.to_bytes())
         assert again.link == link
-        assert (again.study, again.request, again.people) == ("é".encode(), "private k2", 7)
+        assert (again.terms, again.request, again.people) == (terms, "private k2", 7)
         assert again.hashes == hashes
         assert again.positions.tolist() == known

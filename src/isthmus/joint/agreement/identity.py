@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, final
 
 from isthmus.errors import FormatError, MissingExtraError
 from isthmus.joint.agreement.toml import Text
-from isthmus.joint.records.private_files import write_private
+from isthmus.joint.records.private_files import require_private, write_private
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -236,16 +236,6 @@ class Identity:
 
     def __repr__(self) -> str:
         return f"Identity({key_text(self.public)})"
-
-
-def require_private(path: Path) -> None:
-    """Raise `FormatError` if others than the owner can read or change a file."""
-    mode = path.stat().st_mode & 0o777
-    if os.name == "posix" and mode & 0o077:
-        raise FormatError(
-            f"The key {path} can be read or changed by others (mode {mode:o}). If nobody did, run "
-            "chmod 600 on it. Otherwise replace it by a new one."
-        )
 
 
 def key_fingerprint(public: bytes) -> str:

@@ -19,10 +19,11 @@ from typing import Any, final
 
 from isthmus.errors import IsthmusError, StudyError
 from isthmus.joint.agreement.cards import SHARED_FILE_NAME, Card, Folder
-from isthmus.joint.agreement.identity import Verifier, digest, require_private
+from isthmus.joint.agreement.identity import Verifier, digest
 from isthmus.joint.agreement.signatures import Signature, read_signatures
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.enrolment.invitation import Invitation
+from isthmus.joint.records.private_files import require_private
 
 LONGEST = 2**16
 """Bytes of the longest message of a site."""

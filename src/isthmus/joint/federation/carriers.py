@@ -14,9 +14,9 @@ from typing import final
 
 from isthmus.errors import FormatError
 from isthmus.joint.agreement.cards import Card, Folder
-from isthmus.joint.agreement.identity import require_private
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.site_service import SiteService
+from isthmus.joint.records.private_files import require_private
 from isthmus.joint.secure_sum.envelopes import LARGEST, size_of
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.transport.base import RemoteTransport, Timeouts, Watcher

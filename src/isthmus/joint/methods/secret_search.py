@@ -16,11 +16,11 @@ from isthmus.joint.methods.objective import JointObjective
 from isthmus.joint.shares.private_tables import OwnTable
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import (
-    OWN,
     PrivateK2Request,
     StructureOnlyRequest,
     TwoPartyRequest,
 )
+from isthmus.joint.shares.terms import OWN
 from isthmus.objectives import Capability, Sense
 from isthmus.options import require_integer
 from isthmus.results.details import SearchDetails

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from isthmus.errors import LedgerError
+from isthmus.errors import FormatError, LedgerError
 
 
 def write_private(path: str | os.PathLike[str], data: bytes = b"") -> None:
@@ -63,3 +63,13 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def require_private(path: Path) -> None:
+    """Raise `FormatError` if others than the owner can read or change a file."""
+    mode = path.stat().st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
+        raise FormatError(
+            f"The key {path} can be read or changed by others (mode {mode:o}). If nobody did, run "
+            "chmod 600 on it. Otherwise replace it by a new one."
+        )

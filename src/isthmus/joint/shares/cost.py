@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.computations import COMPUTATIONS
 from isthmus.joint.shares.protocol import two_parties
+from isthmus.joint.shares.requests import terms_of
 from isthmus.joint.shares.secret_products import (
     AHEAD,
     GROUP,
@@ -210,6 +212,9 @@ def estimated(study: Study, request: TwoPartyRequest, rank: int, people: int) ->
         people=people,
     )
     rehearsal = Rehearsal(rank, people)
-    request.compute(cast("SecretSharingRuntime", rehearsal), columns, study)
+    compute = COMPUTATIONS.get(request.name)
+    if compute is None:
+        return None
+    compute(cast("SecretSharingRuntime", rehearsal), columns, terms_of(study))
     values = people * len(terms.parties[rank].columns)
     return cost_of(rehearsal.work, BASE + PER_VALUE * values)

@@ -21,16 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, DataError, IsthmusError
-from isthmus.joint.agreement.study import Study
-from isthmus.joint.request_catalogue import registered_request
 from isthmus.joint.shares import alignment
 from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.computations import COMPUTATIONS
 from isthmus.joint.shares.engine import Opener, SecretSharingRuntime
 from isthmus.joint.shares.link import Link, LinkOptions, connect
-from isthmus.joint.shares.protocol import two_parties
-from isthmus.joint.shares.requests import IntersectionSize, TwoPartyRequest
+from isthmus.joint.shares.terms import Terms
 
 HASH = 64
+INTERSECTION_SIZE = "intersection size"
+"""The request for which no column is used."""
+
 REFUSED = "refused"
 """Why a run ends if a party's rules or data forbid it. The other party learns nothing more."""
 
@@ -62,8 +63,8 @@ class Inputs:
 
     Attributes
     ----------
-    study
-        The file of the study, which says everything about the computation.
+    terms
+        What the study says about the computation.
     request
         The name of the request.
     people
@@ -76,7 +77,7 @@ class Inputs:
     """
 
     link: LinkOptions
-    study: bytes
+    terms: Terms
     request: str
     people: int
     hashes: list[str]
@@ -84,21 +85,20 @@ class Inputs:
 
     def to_bytes(self) -> bytes:
         """Return what `from_bytes` reads."""
-        header = json.dumps([vars(self.link), self.request, self.people])
+        header = json.dumps([vars(self.link), vars(self.terms), self.request, self.people])
         buffer, hashes = BytesIO(), np.array(self.hashes, dtype=f"S{HASH}")
-        study = np.frombuffer(self.study, dtype=np.uint8)
-        np.savez(buffer, header=header, study=study, hashes=hashes, rows=self.positions)
+        np.savez(buffer, header=header, hashes=hashes, rows=self.positions)
         return buffer.getvalue()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Inputs:
         """Read what `to_bytes` wrote."""
         with np.load(BytesIO(data)) as given:
-            link, request, people = json.loads(str(given["header"]))
+            link, terms, request, people = json.loads(str(given["header"]))
             options = LinkOptions(**link | {"address": tuple(link["address"])})
             hashes = [value.decode() for value in given["hashes"].tolist()]
-            study, rows = given["study"].tobytes(), given["rows"]
-            return cls(options, study, request, people, hashes, rows)
+            known = Terms.from_dict(terms)
+            return cls(options, known, request, people, hashes, given["rows"])
 
 
 def serve(parent: Parent) -> None:
@@ -106,26 +106,25 @@ def serve(parent: Parent) -> None:
     given = Inputs.from_bytes(parent.call({"inputs": None}))
     parent.call({"ready": None})
     link = connect(given.link)
-    study = Study.parse(given.study)
-    if given.request == IntersectionSize.name:
-        least = two_parties(study.protocol).minimum_cohort
-        people = alignment.count_common(link, given.hashes, least, given.people)
+    terms = given.terms
+    if given.request == INTERSECTION_SIZE:
+        people = alignment.count_common(link, given.hashes, terms.minimum_cohort, given.people)
         parent.call({"counted": people})
         result: dict[str, Any] = {"people": people}
     else:
         positions, people = given.positions, given.people
         if given.hashes:
-            positions, people = aligned(link, study, given)
+            positions, people = aligned(link, given)
             parent.call({"aligned": [alignment.written(positions), people]})
         values = np.frombuffer(parent.call({"sharing": None})).reshape(len(positions), -1)
-        result = compute(link, study, given.request, parent, values, positions >= 0, people)
+        result = compute(link, terms, given.request, parent, values, positions >= 0, people)
     parent.call({"result": result})
     link.close()
 
 
 def compute(
     link: Link,
-    study: Study,
+    terms: Terms,
     name: str,
     opener: Opener,
     values: NDArray[np.float64],
@@ -143,29 +142,25 @@ def compute(
     people
         Number of people in common.
     """
-    terms = two_parties(study.protocol)
-    owners = {name: i for i, party in enumerate(terms.parties) for name in party.columns}
-    levels = {v.name: len(v.levels) for v in study.schema.variables}
+    owners = {name: i for i, held in enumerate(terms.held) for name in held}
     columns = Columns(
-        [SharedColumn(name, owners[name], levels[name]) for name in terms.order],
-        {name: values[:, i] for i, name in enumerate(terms.parties[link.rank].columns)},
+        [SharedColumn(name, owners[name], terms.levels[name]) for name in terms.order],
+        {name: values[:, i] for i, name in enumerate(terms.held[link.rank])},
         link.rank,
         len(values),
         knower=terms.knower,
         present=present,
         people=people,
     )
-    request = registered_request(name)
-    assert issubclass(request, TwoPartyRequest)
-    return request.of(study).compute(SecretSharingRuntime(link, opener), columns, study)
+    return COMPUTATIONS[name](SecretSharingRuntime(link, opener), columns, terms)
 
 
-def aligned(link: Link, study: Study, given: Inputs) -> tuple[NDArray[np.intp], int]:
+def aligned(link: Link, given: Inputs) -> tuple[NDArray[np.intp], int]:
     """Return the own rows in an order that both parties use, and the number of common people.
 
     A row of -1 means that this party does not have the person.
     """
-    knower = two_parties(study.protocol).knower
+    knower = given.terms.knower
     if knower is None:
         return alignment.aligned_to_both(link, given.hashes, given.people)
     return alignment.aligned_to_one(link, given.hashes, knower, given.people)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_bits import Bits, bits_of, both, carried, opposite, times
 from isthmus.joint.shares.secret_tables import Members, SecretTables
 from isthmus.joint.shares.shares import Words
+from isthmus.joint.shares.terms import FoundNetwork
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _none(products: SecretProducts, bits: Bits, rank: int) -> Bits:
 def private_tables(
     engine: SecretSharingRuntime,
     columns: Columns,
-    dag: DAG,
+    dag: FoundNetwork,
     minimum_cell: int,
     names: Sequence[str] = ("", ""),
 ) -> dict[str, OwnTable]:
@@ -160,7 +160,7 @@ def private_tables(
     return results
 
 
-def family(columns: Columns, dag: DAG, name: str) -> Members:
+def family(columns: Columns, dag: FoundNetwork, name: str) -> Members:
     """Return the positions of a variable and its parents."""
     return tuple(sorted(columns.names.index(v) for v in (name, *dag.parents(name))))
 

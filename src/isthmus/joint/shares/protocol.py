@@ -11,6 +11,7 @@ from isthmus.joint.agreement.protocol import COLUMNS_PER_ROW, LARGEST_SHARE, Pro
 from isthmus.joint.agreement.roster import Roster
 from isthmus.joint.agreement.toml import Least
 from isthmus.joint.records.events import Event
+from isthmus.joint.shares.terms import MOST_ESS
 from isthmus.options import require_choice
 from isthmus.plurals import counted
 
@@ -18,12 +19,6 @@ NAME = "two parties"
 SCORES = ("K2", "BDeu", "BIC")
 FINGERPRINT = "sha256:"
 FEWEST_PEOPLE = 2
-MOST_GAUSSIAN_PARENTS = 3
-"""Secret determinants are computed for a variable and up to this many parents."""
-MOST_ESS = 1e6
-"""Largest equivalent sample size: with 10^9, differences of the logarithms of gamma functions have
-too few digits."""
-
 
 ALIGNING = Event("aligning", opens_round=True, sends_statistic=True)
 ALIGNED = Event("aligned", reveals_result=True)

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, final
+from typing import ClassVar, Self, final
 
 from isthmus.errors import ArgumentError
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.shares.protocol import BOTH, MOST_GAUSSIAN_PARENTS, NAME, two_parties
+from isthmus.joint.shares.protocol import BOTH, NAME, two_parties
+from isthmus.joint.shares.terms import MOST_GAUSSIAN_PARENTS, Terms
 from isthmus.statistics import Kind
-
-if TYPE_CHECKING:
-    from isthmus.graphs import DAG
-    from isthmus.joint.shares.columns import Columns
-    from isthmus.joint.shares.engine import SecretSharingRuntime
-
-OWN = "tables"
-"""The part of a run's result that only this party has."""
 
 DEVIATING = (
     "a party that changes its program can choose what the bits that are opened tell it, and so "
@@ -67,12 +60,6 @@ class TwoPartyRequest(Request):
         del study
         return 0
 
-    def compute(
-        self, engine: SecretSharingRuntime, columns: Columns, study: Study
-    ) -> dict[str, Any]:
-        """Compute the result in plain data, the same at both parties except for `OWN`."""
-        raise NotImplementedError(f"{self.name} has no computation of its own.")
-
     @abstractmethod
     def __str__(self) -> str:
         """Describe in one phrase what is computed and what of it is revealed."""
@@ -88,17 +75,6 @@ class PrivateK2Request(TwoPartyRequest):
 
     def openings(self, study: Study) -> int:
         return two_parties(study.protocol).max_parents + _tables_opened(study)
-
-    def compute(
-        self, engine: SecretSharingRuntime, columns: Columns, study: Study
-    ) -> dict[str, Any]:
-        from isthmus.joint.methods.private_k2 import private_k2
-        from isthmus.joint.shares.secret_scores import CountScore
-
-        terms = two_parties(study.protocol)
-        score = CountScore(terms.score.lower(), terms.ess)
-        dag, steps = private_k2(engine, columns, terms.order, terms.max_parents, score)
-        return _network(engine, columns, study, dag) | {"steps": [list(step) for step in steps]}
 
     def __str__(self) -> str:
         return (
@@ -121,23 +97,8 @@ class StructureOnlyRequest(TwoPartyRequest):
     def openings(self, study: Study) -> int:
         return 1 + _tables_opened(study)
 
-    def compute(
-        self, engine: SecretSharingRuntime, columns: Columns, study: Study
-    ) -> dict[str, Any]:
-        from isthmus.joint.methods.private_k2 import structure_only
-        from isthmus.joint.shares.secret_moments import secret_gaussian_structure
-        from isthmus.joint.shares.secret_scores import CountScore
-
-        terms = two_parties(study.protocol)
-        if study.schema.of_kind(Kind.CONTINUOUS):
-            dag = secret_gaussian_structure(engine, columns, terms.order, terms.max_parents)
-        else:
-            score = CountScore(terms.score.lower(), terms.ess)
-            dag = structure_only(engine, columns, terms.order, terms.max_parents, score)
-        return _network(engine, columns, study, dag)
-
     def violations(self, study: Study) -> list[str]:
-        from isthmus.joint.methods.private_k2 import require_few_sets
+        from isthmus.joint.shares.private_k2 import require_few_sets
 
         broken = super().violations(study)
         parents = two_parties(study.protocol).max_parents
@@ -212,15 +173,6 @@ class CrossMoments(TwoPartyRequest):
         del study
         return 3
 
-    def compute(
-        self, engine: SecretSharingRuntime, columns: Columns, study: Study
-    ) -> dict[str, Any]:
-        from isthmus.joint.shares.secret_moments import opened_moments
-
-        found = opened_moments(engine, columns)
-        arrays = {"shift": found.shift, "sums": found.sums, "gram": found.gram}
-        return {"n": found.n, **{name: array.tolist() for name, array in arrays.items()}}
-
     def __str__(self) -> str:
         return f"means and products of {len(self.names)} variables, revealed to both parties"
 
@@ -229,16 +181,19 @@ def _tables_opened(study: Study) -> int:
     return len(study.schema) if OwnTables.name in study.requests else 0
 
 
-def _network(
-    engine: SecretSharingRuntime, columns: Columns, study: Study, dag: DAG
-) -> dict[str, Any]:
-    """Return a network and, if the study says so, the tables of this party's own variables."""
-    from isthmus.joint.shares.private_tables import private_tables
-
-    network = {"parents": {name: sorted(dag.parents(name)) for name in dag.nodes}}
-    if OwnTables.name not in study.requests:
-        return network
+def terms_of(study: Study) -> Terms:
+    """Return what the engine needs to know of a study."""
     terms = two_parties(study.protocol)
-    names = [party.name for party in terms.parties]
-    found = private_tables(engine, columns, dag, terms.minimum_cell, names)
-    return network | {OWN: [table.to_dict() for table in found.values()]}
+    return Terms(
+        names=tuple(party.name for party in terms.parties),
+        held=tuple(party.columns for party in terms.parties),
+        order=terms.order,
+        levels={v.name: len(v.levels) for v in study.schema.variables},
+        knower=terms.knower,
+        minimum_cohort=terms.minimum_cohort,
+        max_parents=terms.max_parents,
+        score=terms.score,
+        ess=terms.ess,
+        minimum_cell=terms.minimum_cell,
+        own_tables=OwnTables.name in study.requests,
+    )

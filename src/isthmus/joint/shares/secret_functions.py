@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.polynomial import Polynomial
-from scipy.special import gammaln, xlogy
 
 from isthmus.errors import DataError
 from isthmus.joint.shares.secret_bits import Bits, bits_of, both, carried, opposite, scaled
@@ -65,7 +64,7 @@ class LogGamma:
     a: float
 
     def __call__(self, c: Floats) -> Floats:
-        return np.asarray(gammaln(c + self.a) - gammaln(self.a), dtype=np.float64)
+        return _log_gamma(c + self.a) - math.lgamma(self.a)
 
 
 @final
@@ -74,7 +73,12 @@ class TimesLog:
     """``c ln c``, which is zero for an empty cell."""
 
     def __call__(self, c: Floats) -> Floats:
-        return np.asarray(xlogy(c, c), dtype=np.float64)
+        return np.asarray(c * np.log(np.maximum(c, 1.0)), dtype=np.float64)  # integers
+
+
+def _log_gamma(values: Floats) -> Floats:
+    """Return ``ln Γ`` of each value. Python's own function: the engine imports no SciPy."""
+    return np.array([math.lgamma(x) for x in np.ravel(values).tolist()]).reshape(np.shape(values))
 
 
 CountFunction = LogGamma | TimesLog

@@ -16,9 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, DataError
-from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
-from isthmus.joint.shares.protocol import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_bits import Bits, bits_of, both, opposite, scaled
 from isthmus.joint.shares.secret_functions import (
     AT_ONCE,
@@ -30,7 +28,7 @@ from isthmus.joint.shares.secret_functions import (
 from isthmus.joint.shares.secret_products import ColumnProducts, carries
 from isthmus.joint.shares.secret_tables import Members
 from isthmus.joint.shares.shares import Words, added, encoded, negative, truncated, wide
-from isthmus.statistics import Kind, Moments, Schema, Variable
+from isthmus.joint.shares.terms import MOST_GAUSSIAN_PARENTS, FoundNetwork
 from isthmus.types import Floats
 
 if TYPE_CHECKING:
@@ -71,7 +69,18 @@ class Scaled:
     whole: Any
 
 
-def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> Moments:
+@final
+@dataclass(frozen=True, eq=False)
+class OpenedMoments:
+    """Number of rows, means, and sums and products about them, in the order of the columns."""
+
+    n: int
+    shift: Floats
+    sums: Floats
+    gram: Floats
+
+
+def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> OpenedMoments:
     """Open the moments of all variables to both parties.
 
     Revealed are means, variances and covariances of all numeric columns. A column that is zero for
@@ -95,8 +104,7 @@ def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> Moments:
         gram[np.ix_(at, at)], sums[at], units[at], means[at] = block[:-3], *block[-3:]
     gram[np.ix_(places[0], places[1])] = cross / 4.0**RESOLUTION
     gram[np.ix_(places[1], places[0])] = cross.T / 4.0**RESOLUTION
-    schema = Schema(tuple(Variable(name, Kind.CONTINUOUS) for name in columns.names))
-    return Moments(schema, columns.rows, means, sums * units, gram * np.outer(units, units))
+    return OpenedMoments(columns.rows, means, sums * units, gram * np.outer(units, units))
 
 
 def _within(own: Scaled) -> Floats:
@@ -111,7 +119,7 @@ def secret_gaussian_structure(
     columns: Columns,
     order: Sequence[str],
     max_parents: int,
-) -> DAG:
+) -> FoundNetwork:
     """Find the parents with the best Gaussian BIC in secret, and reveal only the network.
 
     Parameters
@@ -123,7 +131,7 @@ def secret_gaussian_structure(
     max_parents
         Most parents of a variable, at most 3.
     """
-    from isthmus.joint.methods.private_k2 import best_sets, parent_sets
+    from isthmus.joint.shares.private_k2 import best_sets, parent_sets
 
     if sorted(order) != sorted(columns.names):
         raise ArgumentError(f"The order must name each of {list(columns.names)[:10]} once.")

@@ -18,7 +18,6 @@ import numpy as np
 from isthmus.errors import ArgumentError
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.link import broken
-from isthmus.joint.shares.protocol import MOST_ESS
 from isthmus.joint.shares.secret_bits import negatives, times
 from isthmus.joint.shares.secret_functions import (
     CountFunction,
@@ -31,6 +30,7 @@ from isthmus.joint.shares.secret_functions import (
 )
 from isthmus.joint.shares.secret_tables import Members, SecretTables
 from isthmus.joint.shares.shares import FRACTION, Words, encoded
+from isthmus.joint.shares.terms import MOST_ESS
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime

@@ -35,7 +35,6 @@ from isthmus.joint.shares.party_rules import refusals
 from isthmus.joint.shares.party_table import PartyTable, material_of, stricter
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import (
-    OWN,
     CrossMoments,
     IntersectionSize,
     OwnTables,
@@ -44,6 +43,7 @@ from isthmus.joint.shares.requests import (
     TwoPartyRequest,
 )
 from isthmus.joint.shares.run_disclosure import releases, table_releases
+from isthmus.joint.shares.terms import OWN
 from isthmus.joint.shares.two_party_run import MESSAGE_TIMEOUT, Connection, TwoPartyRun
 from isthmus.joint.transport.certificates import alone, fingerprint
 from isthmus.joint.transport.pinned_connection import Credentials

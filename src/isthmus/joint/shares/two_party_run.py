@@ -34,7 +34,8 @@ from isthmus.joint.shares.openings import DONE, NextRun, Openings
 from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_table import PartyTable, hashed
 from isthmus.joint.shares.protocol import two_parties
-from isthmus.joint.shares.requests import OWN, TwoPartyRequest
+from isthmus.joint.shares.requests import TwoPartyRequest, terms_of
+from isthmus.joint.shares.terms import OWN
 from isthmus.joint.transport.child_process import ChildProcess
 from isthmus.joint.transport.pinned_channel import PinnedChannel
 from isthmus.joint.transport.pinned_connection import Credentials
@@ -227,7 +228,7 @@ class TwoPartyRun:
             self._positions, self._people = positions, run.rows
         self._given = Inputs(
             self._connection.link(session),
-            self._study.text,
+            terms_of(self._study),
             self._request.name,
             self._controller.other_people if positions is None else run.rows,
             hashed(self._table.identifiers, b"identifiers " + key) if positions is None else [],

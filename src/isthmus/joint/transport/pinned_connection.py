@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import AbortedError, FederationError, FormatError
-from isthmus.joint.agreement.identity import require_private
+from isthmus.joint.records.private_files import require_private
 
 HANDSHAKE = 10.0
 """Seconds for the TLS handshake."""

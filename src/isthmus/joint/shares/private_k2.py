@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isthmus.errors import ArgumentError
-from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores, choose
 from isthmus.joint.shares.secret_tables import Members
 from isthmus.joint.shares.shares import Words
+from isthmus.joint.shares.terms import FoundNetwork
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import SecretSharingRuntime
@@ -32,7 +32,7 @@ def private_k2(
     order: Sequence[str],
     max_parents: int,
     score: CountScore,
-) -> tuple[DAG, list[tuple[str, str | None]]]:
+) -> tuple[FoundNetwork, list[tuple[str, str | None]]]:
     """Search greedily for the parents of each variable among those before it.
 
     Revealed is which parent is added when, and nothing else.
@@ -82,7 +82,7 @@ def private_k2(
                     going.append(i)
         active = going
     edges = [(columns.names[p], columns.names[i]) for i in places for p in parents[i]]
-    return DAG(order, edges), steps
+    return FoundNetwork(order, edges), steps
 
 
 def checked_order(columns: Columns, order: Sequence[str], max_parents: int) -> list[int]:
@@ -109,7 +109,7 @@ def structure_only(
     order: Sequence[str],
     max_parents: int,
     score: CountScore,
-) -> DAG:
+) -> FoundNetwork:
     """Find the best parents of each variable among those before it, and reveal only them.
 
     Parameters
@@ -162,9 +162,9 @@ def best_sets(
     sets: dict[int, list[Members]],
     scores: Sequence[Words],
     error: float = 0.0,
-) -> DAG:
+) -> FoundNetwork:
     """Open which set of parents of each variable has the largest of secret scores."""
     names = ", ".join(columns.names[i] for i in sets)
     best = choose(engine, scores, f"the parents of each of {names}", error)
     chosen = ((i, sets[i][k]) for i, k in zip(sets, best, strict=True))
-    return DAG(order, [(columns.names[p], columns.names[i]) for i, s in chosen for p in s])
+    return FoundNetwork(order, [(columns.names[p], columns.names[i]) for i, s in chosen for p in s])
