@@ -17,7 +17,7 @@ LISTS = re.compile(
     r"^\.\. currentmodule:: (\S+)\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   .*\n)+)", re.MULTILINE
 )
 MODULES = {module.name for module in pkgutil.iter_modules(isthmus.__path__)}
-ELSEWHERE = {"isthmus.samplers": {"Progress", "Run", "drive"}}  # of isthmus.searches, too
+ELSEWHERE = {"isthmus.samplers": {"Progress", "Watch", "drive"}}  # of isthmus.searches, too
 
 
 def listed(page: Path) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,9 @@ def solve(search: Any, objective: Any, limit: float) -> tuple[Any, Any, float]:
     known = ist.Knowledge().bind(objective.nodes)
     begun = time.process_time()
     found, status = drive(
-        search.begin(objective, known, np.random.default_rng(0)), "exact", time_limit=limit
+        partial(search.search, objective, known, np.random.default_rng(0)),
+        "exact",
+        time_limit=limit,
     )
     return found, status, time.process_time() - begun
 

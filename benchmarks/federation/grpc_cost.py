@@ -52,6 +52,7 @@ from isthmus.joint.transport.grpc.credentials import (
 )
 from isthmus.joint.transport.grpc.grpc_site import GrpcSite
 from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
+from isthmus.runs import Watch
 from isthmus.statistics import Schema
 
 
@@ -282,9 +283,8 @@ def main() -> None:
         used = cpu()
         known = Knowledge().bind(federation.schema().names)
         consensus = federation.objective(ADMM.accepts)
-        run = ADMM(rounds=given.steps).begin(consensus, known, np.random.default_rng(0))
-        while not run.step():
-            times.append(time.perf_counter())
+        watch = Watch(stop=lambda: bool(times.append(time.perf_counter())))
+        ADMM(rounds=given.steps).search(consensus, known, np.random.default_rng(0), watch)
         rounds = np.diff(times)[1:]
         print(
             f"ADMM round: median {np.median(rounds):.3f} s, all {given.steps} rounds "

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def learned(dag, hidden, rng):
     seen = [dag.nodes[i] for i in order if dag.nodes[i] not in hidden]
     cut = int(rng.integers(1, len(seen)))
     knowledge = ist.Knowledge(tiers=[seen[:cut], seen[cut:]]).bind(oracle.nodes)
-    return drive(ist.FCI().begin(oracle, knowledge, rng), "oracle")[0].pag
+    return drive(partial(ist.FCI().search, oracle, knowledge, rng), "oracle")[0].pag
 
 
 def linear(tiers):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -38,7 +39,7 @@ MEMBERS = 400
 def run(search, dag, hidden=()):
     oracle = SeparationOracle(dag, hidden)
     knowledge = ist.Knowledge().bind(oracle.nodes)
-    return drive(search.begin(oracle, knowledge, np.random.default_rng(0)), "oracle")[0]
+    return drive(partial(search.search, oracle, knowledge, np.random.default_rng(0)), "oracle")[0]
 
 
 def pc_is_exact(dag):

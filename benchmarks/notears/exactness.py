@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -66,7 +67,7 @@ def ours(matrix: np.ndarray, n: int, penalty: float, refine: bool) -> float:
     names = [f"x{i}" for i in range(len(matrix))]
     loss = QuadraticLoss(names, matrix, n)
     search = Notears(penalty=penalty, threshold=0.0, refine=refine)
-    run = search.begin(loss, Knowledge().bind(names), np.random.default_rng(0))
+    run = partial(search.search, loss, Knowledge().bind(names), np.random.default_rng(0))
     return drive(run, "x")[0].score
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,13 @@ def graphs(d: int, count: int, seed: int) -> list[ist.DAG]:
 
     names = [f"x{i}" for i in range(d)]
     flat = PythonLocalScore(names, lambda *_: 0.0, equivalent=True)
-    run = ist.ExactPosterior().begin(
-        flat, ist.Knowledge().bind(names), np.random.default_rng(seed), draws=count, chains=1
+    run = partial(
+        ist.ExactPosterior().sample,
+        flat,
+        ist.Knowledge().bind(names),
+        np.random.default_rng(seed),
+        draws=count,
+        chains=1,
     )
     draws, _ = drive(run, "ExactPosterior")
     masks = draws.parents[draws.chains[0], :, 0].tolist()

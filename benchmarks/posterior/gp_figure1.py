@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,9 @@ def expected_from_edges(edges: np.ndarray, truth: ist.DAG) -> float:
 
 def draw(local: LocalScore, sampler: Any, seed: int) -> tuple[Ensemble, Any]:
     knowledge = ist.Knowledge().bind(local.nodes)
-    run = sampler.begin(local, knowledge, np.random.default_rng(seed), draws=DRAWS, chains=CHAINS)
+    run = partial(
+        sampler.sample, local, knowledge, np.random.default_rng(seed), draws=DRAWS, chains=CHAINS
+    )
     draws, _ = drive(run, type(sampler).__name__)
     counts = np.bincount(draws.chains.ravel(), minlength=len(draws.parents)).astype(float)
     return Ensemble(local.nodes, draws.parents, counts, draws.log_scores), draws

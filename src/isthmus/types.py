@@ -48,9 +48,3 @@ def completed_within(work: Work[T], seconds: float) -> T | None:
             return value
         if time.monotonic() >= until:
             return None
-
-
-def advance(work: Work[None], seconds: float) -> bool:
-    """Work for about this many seconds; return whether all is done."""
-    until = time.monotonic() + seconds
-    return all(time.monotonic() < until for _ in work)

@@ -12,7 +12,7 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import ArgumentError, MismatchError, NoDrawsError
 from isthmus.results import Ending
-from isthmus.samplers import Draws, Run, Sampler
+from isthmus.samplers import Draws, Sampler, Watch
 
 R = np.random.default_rng(0)
 X = R.normal(size=(300, 5))
@@ -151,24 +151,14 @@ def test_a_time_limit_keeps_the_draws_so_far() -> None:
 
 
 def test_ctrl_c_before_the_first_draw_is_ctrl_c() -> None:
-    class Interrupted(Run[Draws]):
-        def step(self) -> bool:
-            raise KeyboardInterrupt
-
-        def best(self) -> Draws:
-            return Draws.from_sequence(np.zeros((1, 0, 5, 1), np.uint64), np.zeros((1, 0)))
-
-        def describe(self) -> tuple[str, float, float | None]:
-            return "", 0.0, None
-
-        def conclusion(self) -> str:
-            return ""
-
     class Own(Sampler[Any]):
         accepts = ist.ExactPosterior.accepts
 
-        def begin(self, *arguments: Any, **more: Any) -> Run[Draws]:
-            return Interrupted()
+        def sample(self, *arguments: Any, **more: Any) -> Draws:
+            watch: Watch = arguments[3]
+            with watch.until_stopped():
+                raise KeyboardInterrupt
+            return Draws.from_sequence(np.zeros((1, 0, 5, 1), np.uint64), np.zeros((1, 0)))
 
     with pytest.raises(KeyboardInterrupt):
         ist.sample(NUMBERS, sampler=Own())
@@ -206,29 +196,16 @@ def test_importance_weights_count() -> None:
     empty, full = np.zeros((5, 1), np.uint64), np.zeros((5, 1), np.uint64)
     full[1] = 1
 
-    class Fixed(Run[Draws]):
-        def step(self) -> bool:
-            return True
+    class Own(Sampler[Any]):
+        accepts = ist.ExactPosterior.accepts
 
-        def best(self) -> Draws:
+        def sample(self, *arguments: Any, **more: Any) -> Draws:
             return Draws(
                 np.stack([empty, full]),
                 np.zeros(2),
                 np.array([[0, 0, 1, 0]]),
                 log_weights=np.array([0.0, np.log(3.0)]),
             )
-
-        def describe(self) -> tuple[str, float, float | None]:
-            return "", 0.0, None
-
-        def conclusion(self) -> str:
-            return ""
-
-    class Own(Sampler[Any]):
-        accepts = ist.ExactPosterior.accepts
-
-        def begin(self, *arguments: Any, **more: Any) -> Run[Draws]:
-            return Fixed()
 
     posterior = ist.sample(NUMBERS, sampler=Own())
     assert posterior.probability(ist.edge("a", "b")) == pytest.approx(0.5)

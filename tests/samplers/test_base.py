@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.errors import ArgumentError
 from isthmus.results import SamplerDetails
-from isthmus.runs import drive
-from isthmus.samplers import Draws, Run
+from isthmus.runs import Watch, drive
+from isthmus.samplers import Draws
 
 
 def words(*rows: int) -> np.ndarray:
@@ -44,20 +44,14 @@ def test_no_draws_yet() -> None:
 
 
 def test_the_driver_takes_draws() -> None:
-    class Once(Run[Draws]):
-        def step(self) -> bool:
-            return True
+    def once(watch: Watch) -> Draws:
+        with watch.until_stopped():
+            watch.poll("once", 0.0)
+        return Draws.from_sequence(
+            EMPTY[None, None], np.zeros((1, 1)), converged=False, conclusion="One draw."
+        )
 
-        def best(self) -> Draws:
-            return Draws.from_sequence(EMPTY[None, None], np.zeros((1, 1)), converged=False)
-
-        def describe(self) -> tuple[str, float, float | None]:
-            return "once", 0.0, None
-
-        def conclusion(self) -> str:
-            return "One draw."
-
-    draws, status = drive(Once(), "Once")
+    draws, status = drive(once, "Once")
     assert draws.gap is None
     assert str(status) == "not converged: One draw."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.runs import drive
+from isthmus.runs import Watch, drive
 from isthmus.samplers import Draws, OrderMCMC, PartitionMCMC
 from isthmus.samplers import candidates as candidates_module
 from isthmus.samplers.candidates import Candidates, candidate_count
+from isthmus.samplers.chains import _Chains
 from isthmus.sources import Frame
 from isthmus.statistics import CountPlan
 from isthmus.testing import enumerate_dags
@@ -55,16 +57,14 @@ def sample(
     chains: int = 2,
     seed: int = 0,
 ) -> Draws:
-    run = (PartitionMCMC() if sampler is None else sampler).begin(
+    return (PartitionMCMC() if sampler is None else sampler).sample(
         objective,
         demands(len(objective.nodes)) if knowledge is None else knowledge,
         np.random.default_rng(seed),
+        Watch(),
         draws=draws,
         chains=chains,
     )
-    while not run.step():
-        run.describe()
-    return run.best()
 
 
 def adjacency(draws: Draws) -> Floats:
@@ -140,13 +140,11 @@ def test_few_candidates_still_find_the_edges() -> None:
 
 def test_left_out_parent_sets_are_estimated() -> None:
     objective, d = gaussian(4, 30, 7), 4
-    run = PartitionMCMC(candidates=1, thin=2).begin(
-        objective, demands(d), np.random.default_rng(0), draws=1000, chains=2
-    )
-    while not run.step():
-        pass
-    estimate = run.best().details.left_out
-    candidates = run._candidates.matrix()  # type: ignore[attr-defined]
+    sampler, rng = PartitionMCMC(candidates=1, thin=2), np.random.default_rng(0)
+    run = _Chains(sampler, objective, demands(d), rng, Watch(), draws=1000, chains=2)
+    run.run()
+    estimate = run.draws().details.left_out
+    candidates = run._candidates.matrix()
     weights = {0: 0.0, 1: 0.0}
     for dag in enumerate_dags(objective.nodes):
         outside = np.array(dag.adjacency(), bool) & ~candidates
@@ -216,8 +214,13 @@ def test_max_parents() -> None:
 
 @pytest.mark.timing
 def test_a_time_limit_returns_the_draws_so_far() -> None:
-    run = PartitionMCMC(warm_up=50).begin(
-        gaussian(10, 100, 1), demands(10), np.random.default_rng(0), draws=10**7, chains=2
+    run = partial(
+        PartitionMCMC(warm_up=50).sample,
+        gaussian(10, 100, 1),
+        demands(10),
+        np.random.default_rng(0),
+        draws=10**7,
+        chains=2,
     )
     draws, status = drive(run, "PartitionMCMC", time_limit=1.0)
     assert status.seconds < 2.0
@@ -226,12 +229,19 @@ def test_a_time_limit_returns_the_draws_so_far() -> None:
 
 
 def test_nothing_is_drawn_before_the_tables_are_built() -> None:
-    run = PartitionMCMC().begin(
-        gaussian(6, 100, 1), demands(6), np.random.default_rng(0), draws=10, chains=3
+    draws, _ = drive(
+        partial(
+            PartitionMCMC().sample,
+            gaussian(6, 100, 1),
+            demands(6),
+            np.random.default_rng(0),
+            draws=10,
+            chains=3,
+        ),
+        "PartitionMCMC",
+        time_limit=0.0,
     )
-    assert run.best().chains.shape == (3, 0)
-    run.step()
-    assert run.best().chains.shape == (3, 0)
+    assert draws.chains.shape == (3, 0)
 
 
 def test_the_size_of_the_tables_is_bounded() -> None:

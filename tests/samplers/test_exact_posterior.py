@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, MismatchError
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.samplers import Draws, ExactPosterior, drive
+from isthmus.samplers import Draws, ExactPosterior, Watch, drive
 from isthmus.testing import enumerate_dags
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
@@ -62,8 +62,13 @@ def posterior(
     **options: Any,
 ) -> Draws:
     bound = (knowledge or ist.Knowledge()).bind(score.nodes)
-    run = ExactPosterior(**options).begin(
-        score, bound, np.random.default_rng(0), draws=draws, chains=1
+    run = partial(
+        ExactPosterior(**options).sample,
+        score,
+        bound,
+        np.random.default_rng(0),
+        draws=draws,
+        chains=1,
     )
     return drive(run, "ExactPosterior")[0]
 
@@ -176,12 +181,8 @@ def test_draws_depend_on_the_seed_alone() -> None:
     bound = ist.Knowledge().bind(score.nodes)
 
     def draw(seed: int, chains: int, draws: int) -> Any:
-        run = ExactPosterior().begin(
-            score, bound, np.random.default_rng(seed), draws=draws, chains=chains
-        )
-        while not run.step():
-            pass
-        result = run.best()
+        rng = np.random.default_rng(seed)
+        result = ExactPosterior().sample(score, bound, rng, Watch(), draws=draws, chains=chains)
         return result.parents[result.chains].reshape(chains * draws, -1)
 
     np.testing.assert_array_equal(draw(1, 2, 30), draw(1, 3, 20))

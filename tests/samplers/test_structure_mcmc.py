@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.objectives import PythonLocalScore
 from isthmus.results import Ending
-from isthmus.samplers import Draws, StructureMCMC, drive, structure_mcmc
+from isthmus.samplers import Draws, StructureMCMC, Watch, drive
 from isthmus.samplers.structure_mcmc import Walk
 from isthmus.testing import enumerate_dags
 
@@ -72,7 +73,9 @@ def test_the_posterior_is_stationary(d: int, limits: str) -> None:
 def test_chains_approach_the_posterior() -> None:
     score = wild(list("abc"))
     bound = ist.Knowledge().bind(score.nodes)
-    run = StructureMCMC(thin=3).begin(score, bound, np.random.default_rng(0), draws=4000, chains=2)
+    run = partial(
+        StructureMCMC(thin=3).sample, score, bound, np.random.default_rng(0), draws=4000, chains=2
+    )
     draws, status = drive(run, "StructureMCMC")
     assert status.finished
     dags = list(enumerate_dags(score.nodes))
@@ -91,8 +94,13 @@ def test_chains_approach_the_posterior() -> None:
 def test_any_number_of_variables(d: int) -> None:
     names = [f"v{i}" for i in range(d)]
     score = PythonLocalScore(names, lambda child, parents: -len(parents), equivalent=True)
-    run = StructureMCMC(thin=20).begin(
-        score, ist.Knowledge().bind(names), np.random.default_rng(0), draws=10, chains=3
+    run = partial(
+        StructureMCMC(thin=20).sample,
+        score,
+        ist.Knowledge().bind(names),
+        np.random.default_rng(0),
+        draws=10,
+        chains=3,
     )
     draws, _ = drive(run, "StructureMCMC")
     assert draws.chains.shape == (3, 10)
@@ -111,10 +119,9 @@ def test_a_slow_score_does_not_hold_up_a_step() -> None:
     names = [f"v{i}" for i in range(12)]
     score = PythonLocalScore(names, local, equivalent=True)
     bound = ist.Knowledge().bind(names)
-    run = StructureMCMC().begin(score, bound, np.random.default_rng(0), draws=10, chains=4)
+    watch = Watch(time_limit=0.0)
     begin = time.monotonic()
-    for _ in range(3):
-        run.step()
+    StructureMCMC().sample(score, bound, np.random.default_rng(0), watch, draws=10, chains=4)
     assert time.monotonic() - begin < LATENESS  # a hundred moves would take four seconds
 
 
@@ -130,8 +137,13 @@ def test_an_interrupt_leaves_as_many_draws_of_each_chain(moment: int) -> None:
         return float(np.random.default_rng([child, *parents]).normal())
 
     score = PythonLocalScore(list("abcdef"), local, equivalent=False)
-    run = StructureMCMC(thin=1, warm_up=0).begin(
-        score, ist.Knowledge().bind(score.nodes), np.random.default_rng(0), draws=10_000, chains=5
+    run = partial(
+        StructureMCMC(thin=1, warm_up=0).sample,
+        score,
+        ist.Knowledge().bind(score.nodes),
+        np.random.default_rng(0),
+        draws=10_000,
+        chains=5,
     )
     draws, status = drive(run, "StructureMCMC")
     assert status.ending is Ending.INTERRUPTED
@@ -139,20 +151,6 @@ def test_an_interrupt_leaves_as_many_draws_of_each_chain(moment: int) -> None:
     assert draws.chains.shape[1] > 0
     expected = [score.total(dag) for dag in _dags(score, draws)]
     np.testing.assert_allclose(draws.log_scores, expected, atol=1e-9)
-
-
-def test_draws_do_not_depend_on_time_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    score = wild(list("abcde"))
-    results = []
-    for seconds in (0.0, 60.0):
-        monkeypatch.setattr(structure_mcmc, "_SLICE", seconds)
-        run = StructureMCMC(thin=3).begin(
-            score, ist.Knowledge().bind(score.nodes), np.random.default_rng(5), draws=60, chains=3
-        )
-        draws, status = drive(run, "StructureMCMC")
-        assert (status.steps > 500) == (seconds == 0.0)
-        results.append(draws.parents[draws.chains])
-    np.testing.assert_array_equal(results[0], results[1])
 
 
 def _dags(score: PythonLocalScore, draws: Draws) -> list[ist.DAG]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def run(
     seed: int = 0,
 ) -> SearchResult:
     bound = (knowledge or Knowledge()).bind(local.nodes)
-    begun = search.begin(local, bound, np.random.default_rng(seed))
+    begun = partial(search.search, local, bound, np.random.default_rng(seed))
     found, status = drive(begun, "test")
     assert status.ending is Ending.CONVERGED
     DAG.from_parents(local.nodes, found.parents)
@@ -208,7 +209,7 @@ def test_interruption_gives_the_best_so_far(search: Search[LocalScore]) -> None:
         return local.local(child, parents)
 
     python = PythonLocalScore(local.nodes, interrupted, equivalent=True)
-    begun = search.begin(python, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    begun = partial(search.search, python, Knowledge().bind(local.nodes), np.random.default_rng(0))
     found, status = drive(begun, "test")
     assert status.ending is Ending.INTERRUPTED
     assert not status.finished
@@ -220,7 +221,9 @@ def test_interruption_gives_the_best_so_far(search: Search[LocalScore]) -> None:
 @pytest.mark.timing
 def test_time_limit_and_progress() -> None:
     local = objective(2, 10, edges=25)
-    begun = Boss(starts=10**6).begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    begun = partial(
+        Boss(starts=10**6).search, local, Knowledge().bind(local.nodes), np.random.default_rng(0)
+    )
     seen: list[Progress] = []
     found, status = drive(begun, "boss", time_limit=0.6, report=seen.append)
     assert status.ending is Ending.TIME_LIMIT

@@ -11,7 +11,7 @@ import pytest
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, PythonLocalScore
 from isthmus.scores import BGe
-from isthmus.searches import Boss, HillClimb, Run, Search, SearchResult
+from isthmus.searches import Boss, HillClimb, Search, SearchResult, Watch
 from isthmus.searches.base import Accepts
 from isthmus.statistics import Moments, Schema
 from isthmus.testing import check_score, check_search
@@ -56,29 +56,16 @@ class _Wrong(Search[LocalScore]):
     lie: float
     accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
 
-    def begin(
-        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        return _WrongRun(objective, self.lie)
-
-
-class _WrongRun(Run[SearchResult]):
-    def __init__(self, objective: LocalScore, lie: float) -> None:
-        self._objective, self._lie = objective, lie
-
-    def step(self) -> bool:
-        return True
-
-    def best(self) -> SearchResult:
-        parents = tuple((0,) if v else () for v in range(len(self._objective.nodes)))
-        score = sum(self._objective.local(v, p) for v, p in enumerate(parents))
-        return SearchResult(parents, score + self._lie)
-
-    def describe(self) -> tuple[str, float, float | None]:
-        return "", 0.0, None
-
-    def conclusion(self) -> str:
-        return ""
+    def search(
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        parents = tuple((0,) if v else () for v in range(len(objective.nodes)))
+        score = sum(objective.local(v, p) for v, p in enumerate(parents))
+        return SearchResult(parents, score + self.lie)
 
 
 @pytest.mark.parametrize(("complaint", "lie"), [("the search reports", 1.0), ("was found in", 0.0)])

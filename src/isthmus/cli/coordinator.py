@@ -178,7 +178,7 @@ def _learned(
                 federation, options.search, knowledge=known, score=options.score
             )
             if problem is not None:
-                problem.begin(options.seed)
+                problem.check()
             if federation.kept:
                 board.say(
                     f"resumed: {federation.kept} sums of the last run are not requested again"

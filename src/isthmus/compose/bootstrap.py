@@ -34,7 +34,7 @@ from isthmus.errors import MissingExtraError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.options import described
 from isthmus.results import Ensemble
-from isthmus.runs import Progress
+from isthmus.runs import Progress, Watch
 from isthmus.sources import Missing, TimeUnit, Transform
 from isthmus.statistics import Kind, Resampler
 
@@ -210,11 +210,12 @@ class _Replicates:
         objective = self._score.bind(self._resampler.draw(rng))
         if stopped():
             return None
-        run = self._search.begin(objective, self._bound, rng)
-        while not run.step():
-            if stopped():
-                return None
-        best, nodes = run.best(), objective.nodes
+        watch = Watch(stop=stopped)
+        best = self._search.search(objective, self._bound, rng, watch)
+        watch.reraise()
+        if watch.stopped:
+            return None
+        nodes = objective.nodes
         dag = DAG.from_parents(nodes, best.parents)
         if self._directed:
             return dag

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -129,9 +130,9 @@ class Again:
         if left is not None and left <= 0.0:
             raise OutOfTimeError
         rng = np.random.default_rng(self.seed)
-        run = search.begin(problem.objective, problem.constraints, rng)
+        work = partial(search.search, problem.objective, problem.constraints, rng)
         with reporter_for(self.progress) as report:
-            result, status = drive(run, type(search).__name__, time_limit=left, report=report)
+            result, status = drive(work, type(search).__name__, time_limit=left, report=report)
         if status.ending in (Ending.TIME_LIMIT, Ending.INTERRUPTED):
             raise OutOfTimeError
         return DAG.from_parents(problem.objective.nodes, result.parents)

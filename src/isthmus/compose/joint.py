@@ -12,7 +12,8 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.options import described
 from isthmus.results import Provenance, Solution, Status
-from isthmus.searches import Run, SearchResult
+from isthmus.runs import Watch
+from isthmus.searches import SearchResult
 from isthmus.sources import Source
 
 if TYPE_CHECKING:
@@ -42,10 +43,15 @@ class JointProblem:
     reason: str
     knowledge: Knowledge
 
-    def begin(self, seed: int) -> Run[SearchResult]:
-        """Start a run; nothing is sent before its first step."""
+    def check(self) -> None:
+        """Raise an error if the options or the knowledge do not fit; nothing is sent."""
         bound = self.knowledge.bind(self.objective.nodes)
-        return self.search.begin(self.objective, bound, np.random.default_rng(seed))
+        self.objective.require(self.search, bound)
+
+    def learn(self, seed: int, watch: Watch) -> SearchResult:
+        """Search for the graph, together with the other organisations."""
+        bound = self.knowledge.bind(self.objective.nodes)
+        return self.search.search(self.objective, bound, np.random.default_rng(seed), watch)
 
     def solution(
         self, result: SearchResult, status: Status, knowledge: Knowledge | None, seed: int

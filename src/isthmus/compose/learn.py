@@ -26,12 +26,12 @@ from isthmus.compose.assumptions import notes_on
 from isthmus.compose.curves import Again, challenge, fits_lines, judged_by, test_of_curves
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import prepare_jointly
-from isthmus.compose.on_demand import OnDemandRun, within_tables
+from isthmus.compose.on_demand import OnDemandSearch, within_tables
 from isthmus.compose.prepare import prepare, require_capability
 from isthmus.compose.progress import reporter_for
-from isthmus.compose.requested_run import RequestedRun
+from isthmus.compose.requested import RequestedSearch
 from isthmus.compose.statistics_kept import LearnedStatistics
-from isthmus.compose.structural_em import StructuralEMRun
+from isthmus.compose.structural_em import StructuralEMSearch
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, ScoreTable
@@ -39,7 +39,7 @@ from isthmus.options import described
 from isthmus.plurals import a_type
 from isthmus.results import Disclosure, PAGSolution, Provenance, Solution, Status
 from isthmus.results.status import Ending
-from isthmus.runs import Progress, Run, drive
+from isthmus.runs import Progress, Watch, drive
 from isthmus.searches import AStar, PAGResult, PAGSearch, SearchResult
 from isthmus.sources import Missing, TimeUnit, Transform
 from isthmus.statistics import Kind, Moments, Schema
@@ -173,7 +173,7 @@ def learn(
     if joint is not None:
         check_transform(transform, data)
         refuse_probabilities(check_knowledge(knowledge), repr(joint.search))
-        result, status = _drive(joint.begin(seed), joint.search, time_limit, progress)
+        result, status = _drive(partial(joint.learn, seed), joint.search, time_limit, progress)
         return joint.solution(result, status, knowledge, seed)
     problem = prepare(
         data,
@@ -210,14 +210,14 @@ def learn(
         time_limit -= spent
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
     rng = np.random.default_rng(seed)
-    requesting = RequestedRun.of(problem, search, seed)
-    run = (
+    requesting = RequestedSearch.of(problem, search, seed)
+    work = (
         requesting
-        or OnDemandRun.of(problem, search, seed)
-        or search.begin(problem.objective, problem.constraints, rng)
+        or OnDemandSearch.of(problem, search, seed)
+        or partial(search.search, problem.objective, problem.constraints, rng)
     )
-    completing = StructuralEMRun.of(problem, search, run, rng)
-    result, status = _drive(completing or run, search, time_limit, progress)
+    completing = StructuralEMSearch.of(problem, search, work, rng)
+    result, status = _drive(completing or work, search, time_limit, progress)
     status = _without_time(status, time_limit, spent)
     if completing is not None:
         problem = completing.completed(problem)
@@ -378,8 +378,8 @@ def solve(
     refuse_probabilities(check_knowledge(knowledge), "a table of scored parent sets")
     bound = check_knowledge(knowledge).bind(table.nodes)
     require_capability(table, table.capabilities, search.accepts, search)
-    run = search.begin(table, bound, np.random.default_rng(seed))
-    result, status = _drive(run, search, time_limit, progress)
+    work = partial(search.search, table, bound, np.random.default_rng(seed))
+    result, status = _drive(work, search, time_limit, progress)
     return Solution(
         dag=DAG.from_parents(table.nodes, result.parents),
         score=result.score,
@@ -396,11 +396,11 @@ def solve(
 
 
 def _drive(
-    run: Run[SearchResult],
+    work: Callable[[Watch], SearchResult],
     search: AnySearch,
     time_limit: float | None,
     progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given by the user
 ) -> tuple[SearchResult, Status]:
-    """Drive a run and show its progress."""
+    """Search, and show progress."""
     with reporter_for(progress) as report:
-        return drive(run, type(search).__name__, time_limit=time_limit, report=report)
+        return drive(work, type(search).__name__, time_limit=time_limit, report=report)

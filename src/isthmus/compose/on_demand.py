@@ -16,7 +16,8 @@ from isthmus.compose.arguments import AnySearch
 from isthmus.compose.prepare import Problem
 from isthmus.kernels.scoring import ScoreFailed
 from isthmus.objectives import LOCAL_SCORES
-from isthmus.searches import Run, SearchResult
+from isthmus.runs import Watch
+from isthmus.searches import SearchResult
 from isthmus.statistics import Counts, Summary
 from isthmus.statistics.on_demand import TablesOnDemand
 
@@ -36,8 +37,8 @@ def within_tables(search: AnySearch, reason: str, statistics: Summary) -> tuple[
 
 
 @final
-class OnDemandRun(Run[SearchResult]):
-    """A run of a search whose tables are asked for in batches.
+class OnDemandSearch:
+    """A search whose tables are asked for in batches.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class OnDemandRun(Run[SearchResult]):
     search
         The search.
     seed
-        Random seed of each run.
+        Random seed of each search.
     """
 
     def __init__(
@@ -59,60 +60,50 @@ class OnDemandRun(Run[SearchResult]):
         self._search = search
         self._seed = seed
         self._objective = LOCAL_SCORES.of(problem.objective)
-        self._inner = self._begin()
-        self._is_final = False
 
     @classmethod
-    def of(cls, problem: Problem, search: AnySearch, seed: int) -> OnDemandRun | None:
-        """Return a run if the statistics have tables on demand, otherwise None."""
+    def of(cls, problem: Problem, search: AnySearch, seed: int) -> OnDemandSearch | None:
+        """Return a search if the statistics have tables on demand, otherwise None."""
         statistics = problem.statistics
         tables = statistics.on_demand if isinstance(statistics, Counts) else None
         return None if tables is None else cls(problem, tables, search, seed)
 
-    def _begin(self) -> Run[SearchResult]:
-        rng = np.random.default_rng(self._seed)
-        return self._search.begin(self._problem.objective, self._problem.constraints, rng)
+    def __call__(self, watch: Watch) -> SearchResult:
+        """Return the best graph so far, and say if it was learned from estimates."""
+        tables = self._tables
+        while True:
+            watch.suffix = f", after {tables.batches} batches of tables"
+            tables.estimates = True
+            try:
+                rng = np.random.default_rng(self._seed)
+                result = self._search.search(
+                    self._problem.objective, self._problem.constraints, rng, watch
+                )
+                with watch.until_stopped():
+                    if not watch.stopped:
+                        self._look_at_reductions(result)
+            except ScoreFailed as failed:
+                raise (tables.error or failed) from None
+            finally:
+                tables.estimates = False
+            missing = len(tables.wanted)
+            if not missing:
+                return result
+            with watch.until_stopped():
+                watch.poll()
+                tables.fetch(tables.wanted)
+                watch.poll()
+            if watch.stopped:
+                note = (
+                    f"Stopped before all tables were counted: {missing} sets of tables were "
+                    "estimated from smaller ones. Give more time for the graph of the counts."
+                )
+                return replace(result, converged=False, notes=(*result.notes, note))
 
-    def step(self) -> bool:
-        """Search for a few milliseconds, or ask for a batch of tables."""
-        self._tables.estimates = True
-        try:
-            if not self._inner.step():
-                return False
-            self._look_at_reductions()
-        except ScoreFailed as failed:
-            raise (self._tables.error or failed) from None
-        finally:
-            self._tables.estimates = False
-        if self._tables.wanted:
-            self._tables.fetch(self._tables.wanted)
-            self._inner = self._begin()
-            return False
-        self._is_final = True
-        return True
-
-    def _look_at_reductions(self) -> None:
+    def _look_at_reductions(self, result: SearchResult) -> None:
         """Score the families of the graph without each parent, for the strengths of edges."""
         if self._objective is None:
             return
-        for child, parents in enumerate(self._inner.best().parents):
+        for child, parents in enumerate(result.parents):
             for parent in parents:
                 self._objective.local(child, [p for p in parents if p != parent])
-
-    def best(self) -> SearchResult:
-        """Return the best graph so far, and say if it was learned from estimates."""
-        result = self._inner.best()
-        if self._is_final or not self._tables.wanted:
-            return result
-        note = (
-            f"Stopped before all tables were counted: {len(self._tables.wanted)} sets of tables "
-            "were estimated from smaller ones. Give more time for the graph of the counts."
-        )
-        return replace(result, converged=False, notes=(*result.notes, note))
-
-    def describe(self) -> tuple[str, float, float | None]:
-        text, score, _ = self._inner.describe()
-        return f"{text}, after {self._tables.batches} batches of tables", score, None
-
-    def conclusion(self) -> str:
-        return self._inner.conclusion()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import ClassVar, final
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,8 @@ from isthmus.compose.sample import with_notes
 from isthmus.errors import ArgumentError, DataError, MismatchError
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.plurals import a_type
-from isthmus.results import Ending, Ensemble, Posterior
-from isthmus.runs import Progress, Run, drive
+from isthmus.results import Ensemble, Posterior
+from isthmus.runs import Progress, Watch
 from isthmus.statistics import Kind
 
 
@@ -90,10 +89,8 @@ def reweight(
             "the graphs were drawn from."
         )
     with reporter_for(progress) as report:
-        totals, ended = drive(_Scoring(local, ensemble), "reweight", report=report)
-    if ended.ending is Ending.INTERRUPTED:
-        raise KeyboardInterrupt
-    scores = totals.values if posterior.log_prior is None else totals.values + posterior.log_prior
+        totals = _totals(local, ensemble, Watch("reweight", report=report))
+    scores = totals if posterior.log_prior is None else totals + posterior.log_prior
     log_weights = scores - _log_drawn(posterior)
     if not np.isfinite(log_weights.max()):
         raise DataError(f"No graph that was drawn has a finite score under {score!r}.")
@@ -129,46 +126,21 @@ def _log_drawn(posterior: Posterior) -> NDArray[np.float64]:
     return scores if posterior.log_weights is None else scores - posterior.log_weights
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class _Totals:
-    """Scores of the graphs of an ensemble."""
-
-    values: NDArray[np.float64]
-    converged: ClassVar[bool] = True
-    gap: ClassVar[None] = None
-
-
-@final
-class _Scoring(Run[_Totals]):
-    """Scores the distinct families of some graphs, one in each step."""
-
-    def __init__(self, local: LocalScore, ensemble: Ensemble) -> None:
-        self._local = local
-        self._place = [local.nodes.index(name) for name in ensemble.nodes]
-        self._values = np.zeros(len(ensemble))
-        self._families: list[tuple[int, NDArray[np.uint64], NDArray[np.bool_]]] = []
-        for v in range(len(ensemble.nodes)):
-            masks, which = np.unique(ensemble.parents[:, v], axis=0, return_inverse=True)
-            which = which.ravel()
-            self._families += [(v, mask, which == i) for i, mask in enumerate(masks)]
-        self._done = 0
-
-    def step(self) -> bool:
-        if self._done < len(self._families):
-            v, mask, graphs = self._families[self._done]
+def _totals(local: LocalScore, ensemble: Ensemble, watch: Watch) -> NDArray[np.float64]:
+    """Score the distinct families of some graphs; return the scores of the graphs."""
+    place = [local.nodes.index(name) for name in ensemble.nodes]
+    values = np.zeros(len(ensemble))
+    families: list[tuple[int, NDArray[np.uint64], NDArray[np.bool_]]] = []
+    for v in range(len(ensemble.nodes)):
+        masks, which = np.unique(ensemble.parents[:, v], axis=0, return_inverse=True)
+        which = which.ravel()
+        families += [(v, mask, which == i) for i, mask in enumerate(masks)]
+    with watch.until_stopped():
+        for done, (v, mask, graphs) in enumerate(families, start=1):
             bits = sum(int(word) << 64 * w for w, word in enumerate(mask))
-            parents = [self._place[p] for p in range(len(self._place)) if bits >> p & 1]
-            self._values[graphs] += self._local.local(self._place[v], parents)
-            self._done += 1
-        return self._done == len(self._families)
-
-    def best(self) -> _Totals:
-        return _Totals(self._values)
-
-    def describe(self) -> tuple[str, float, float | None]:
-        total = len(self._families)
-        return f"{self._done} of {total} families", float(self._values.max()), self._done / total
-
-    def conclusion(self) -> str:
-        return "all families were scored."
+            parents = [place[p] for p in range(len(place)) if bits >> p & 1]
+            values[graphs] += local.local(place[v], parents)
+            text = f"{done} of {len(families)} families"
+            watch.poll(text, float(values.max()), done / len(families))
+    watch.reraise()
+    return values

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -159,14 +160,15 @@ def sample(
         time_limit -= time.monotonic() - begin - problem.waited
     name = type(sampler).__name__
     with reporter_for(progress) as report:
-        run = sampler.begin(
+        work = partial(
+            sampler.sample,
             objective,
             problem.constraints,
             np.random.default_rng(seed),
             draws=int(draws),
             chains=chains,
         )
-        result, status = drive(run, name, time_limit=time_limit, report=report)
+        result, status = drive(work, name, time_limit=time_limit, report=report)
     if result.chains.shape[1] == 0:
         if status.ending is Ending.INTERRUPTED:
             raise KeyboardInterrupt

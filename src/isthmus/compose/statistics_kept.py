@@ -43,7 +43,7 @@ from isthmus.results import Solution
 from isthmus.results.directions import Edges
 from isthmus.results.effects import EffectComparison, EffectEstimate
 from isthmus.results.estimate_effects import Adjusted
-from isthmus.searches.greedy.reversals import reversal_margins, reversal_seconds
+from isthmus.searches.reversals import reversal_margins, reversal_seconds
 from isthmus.sources import Source, as_source, transformed
 from isthmus.statistics import (
     CountPlan,

@@ -1,7 +1,7 @@
 # `isthmus.lazy` imports each name when it is first used, so that a first `learn` is quick.
 
-from isthmus.samplers.base import Draws, Progress, Run, Sampler, drive
-from isthmus.samplers.chain_sampler import ChainSampler, OrderMCMC, PartitionMCMC
+from isthmus.samplers.base import Draws, Progress, Sampler, Watch, drive
+from isthmus.samplers.chains import ChainSampler, OrderMCMC, PartitionMCMC
 from isthmus.samplers.exact_posterior import ExactPosterior
 from isthmus.samplers.structure_mcmc import StructureMCMC
 
@@ -12,8 +12,8 @@ __all__ = [
     "OrderMCMC",
     "PartitionMCMC",
     "Progress",
-    "Run",
     "Sampler",
     "StructureMCMC",
+    "Watch",
     "drive",
 ]

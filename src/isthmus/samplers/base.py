@@ -1,8 +1,7 @@
-"""Base classes of samplers: options, and a run that computes one step at a time.
+"""Base class of samplers, and what they return.
 
-A sampler is a frozen dataclass with the options; ``begin`` returns a run that does one step at a
-time and returns `Draws`. Time limits, progress and Ctrl-C are handled by `isthmus.runs.drive`, so
-a step should take well under a second.
+A sampler is a frozen dataclass with the options; its method ``sample`` returns `Draws`. Time
+limits, progress and Ctrl-C are the business of `isthmus.runs.Watch`.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import Capability, Objective
 from isthmus.results.details import SamplerDetails
 from isthmus.results.draws import check_numbers, check_positions
-from isthmus.runs import Progress, Run, drive
+from isthmus.runs import Progress, Watch, drive
 
-__all__ = ["Accepts", "Draws", "Progress", "Run", "Sampler", "drive"]
+__all__ = ["Accepts", "Draws", "Progress", "Sampler", "Watch", "drive"]
 
 ObjectiveT_contra = TypeVar("ObjectiveT_contra", bound=Objective, contravariant=True)
 Accepts: TypeAlias = tuple[Capability[Any], ...]
@@ -57,6 +56,8 @@ class Draws:
         Other results of the sampler: a record of `isthmus.results`.
     converged
         Whether the sampler did all the work it was asked for.
+    conclusion
+        Why the sampler came to its end, in one sentence.
     gap
         Always None: samplers prove no bound.
     """
@@ -71,6 +72,7 @@ class Draws:
     independent: bool = False
     details: Any = field(default_factory=SamplerDetails)
     converged: bool = True
+    conclusion: str = ""
     gap: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -143,16 +145,17 @@ class Sampler(ABC, Generic[ObjectiveT_contra]):
     chains: ClassVar[int] = 4
 
     @abstractmethod
-    def begin(
+    def sample(
         self,
         objective: ObjectiveT_contra,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
+        watch: Watch,
         *,
         draws: int,
         chains: int,
-    ) -> Run[Draws]:
-        """Start a run.
+    ) -> Draws:
+        """Return the draws made until the end, or until it is time to stop.
 
         Parameters
         ----------
@@ -162,6 +165,8 @@ class Sampler(ABC, Generic[ObjectiveT_contra]):
             Required and forbidden edges: every graph drawn agrees with them.
         rng
             The only source of randomness.
+        watch
+            Says when to stop, and hears of progress.
         draws
             Number of graphs to keep from each chain, after burn-in and thinning.
         chains

@@ -13,7 +13,7 @@ from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactPosteriorDetails
-from isthmus.samplers.base import Accepts, Draws, Run, Sampler
+from isthmus.samplers.base import Accepts, Draws, Sampler, Watch
 
 _SLICE = 0.02
 
@@ -62,15 +62,16 @@ class ExactPosterior(Sampler[LocalScore]):
         """Return roughly how many bytes a problem with this number of variables needs."""
         return 2.0**variables * (10 * variables + 68)
 
-    def begin(
+    def sample(
         self,
         objective: LocalScore,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
+        watch: Watch,
         *,
         draws: int,
         chains: int,
-    ) -> Run[Draws]:
+    ) -> Draws:
         d = len(objective.nodes)
         if d > _MAX_NODES:
             raise MismatchError(
@@ -83,71 +84,44 @@ class ExactPosterior(Sampler[LocalScore]):
                 f"of memory, and max_memory allows {self.max_memory / 1e9:.2g} GB. Raise "
                 "max_memory, or leave out the sampler to get one that fits."
             )
-        return ExactPosteriorRun(self, objective, knowledge, rng, draws, chains)
-
-
-@final
-class ExactPosteriorRun(Run[Draws]):
-    """The exact posterior in progress: first the probabilities, then the draws."""
-
-    def __init__(
-        self,
-        options: ExactPosterior,
-        objective: LocalScore,
-        knowledge: BoundKnowledge,
-        rng: np.random.Generator,
-        draws: int,
-        chains: int,
-    ) -> None:
-        self._objective = objective  # keeps the score alive
-        self._draws, self._chains = draws, chains
-        self._seed = int(rng.integers(2**63))
-        self._sampler: _native.ExactSampler | None = None
-        self._posterior = _native.ExactPosterior(
+        seed = int(rng.integers(2**63))
+        posterior = _native.ExactPosterior(
             objective.kernel,
             required=knowledge.required,
             forbidden=knowledge.forbidden,
-            max_parents=options.max_parents,
+            max_parents=self.max_parents,
         )
-
-    def step(self) -> bool:
-        if self._sampler is None:
-            if self._posterior.step(_SLICE):
-                if not np.isfinite(self._posterior.log_total):
-                    raise DataError(
-                        "No graph has a finite score, or scores differ by more than 4e8, so there "
-                        "is no posterior. Check the score, max_parents and the required edges."
-                    )
-                self._sampler = _native.ExactSampler(self._posterior, self._seed)
-            return False
-        return self._sampler.step(self._draws * self._chains, _SLICE)
-
-    def best(self) -> Draws:
-        d = len(self._objective.nodes)
-        if self._sampler is None:
+        sampler: _native.ExactSampler | None = None
+        with watch.until_stopped():
+            watch.run(
+                lambda: posterior.step(_SLICE),
+                lambda: ("summing over all graphs", -np.inf, posterior.progress),
+            )
+            watch.poll()
+            if not np.isfinite(posterior.log_total):
+                raise DataError(
+                    "No graph has a finite score, or scores differ by more than 4e8, so there is "
+                    "no posterior. Check the score, max_parents and the required edges."
+                )
+            drawing = sampler = _native.ExactSampler(posterior, seed)
+            total = float(posterior.log_total)
+            watch.run(
+                lambda: drawing.step(draws * chains, _SLICE),
+                lambda: (f"{drawing.draws} draws", total, None),
+            )
+        if sampler is None:
             return Draws.from_sequence(
-                np.zeros((self._chains, 0, d, 1), np.uint64), np.zeros((self._chains, 0))
+                np.zeros((chains, 0, d, 1), np.uint64), np.zeros((chains, 0))
             )
         # An interrupted run keeps as many draws in each chain.
-        draws = self._sampler.draws // self._chains
-        count = draws * self._chains
-        details = ExactPosteriorDetails(
-            self._posterior.log_total, self._posterior.error, self._posterior.sets
-        )
+        kept = sampler.draws // chains
+        count = kept * chains
         return Draws.from_sequence(
-            self._sampler.parents()[:count].reshape(self._chains, draws, d, 1),
-            self._sampler.scores()[:count].reshape(self._chains, draws),
-            details=details,
-            edge_probabilities=self._posterior.edges(),
-            path_probabilities=self._posterior.ancestors(),
+            sampler.parents()[:count].reshape(chains, kept, d, 1),
+            sampler.scores()[:count].reshape(chains, kept),
+            details=ExactPosteriorDetails(posterior.log_total, posterior.error, posterior.sets),
+            edge_probabilities=posterior.edges(),
+            path_probabilities=posterior.ancestors(),
             independent=True,
+            conclusion="the probabilities are exact and the draws are independent.",
         )
-
-    def describe(self) -> tuple[str, float, float | None]:
-        if self._sampler is None:
-            return "summing over all graphs", -np.inf, self._posterior.progress
-        done = self._sampler.draws
-        return f"{done} draws", float(self._posterior.log_total), None
-
-    def conclusion(self) -> str:
-        return "the probabilities are exact and the draws are independent."

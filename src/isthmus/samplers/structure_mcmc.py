@@ -12,10 +12,8 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer
-from isthmus.samplers.base import Accepts, Draws, Run, Sampler
-from isthmus.types import Work, advance
+from isthmus.samplers.base import Accepts, Draws, Sampler, Watch
 
-_SLICE = 0.02
 _MOVES = 64
 """Moves whose random numbers are drawn at a time."""
 
@@ -59,16 +57,20 @@ class StructureMCMC(Sampler[LocalScore]):
         require_integer(self, "warm_up", least=0, optional=True)
         require_integer(self, "max_parents", least=0, optional=True)
 
-    def begin(
+    def sample(
         self,
         objective: LocalScore,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
+        watch: Watch,
         *,
         draws: int,
         chains: int,
-    ) -> Run[Draws]:
-        return StructureRun(self, objective, knowledge, rng, draws, chains)
+    ) -> Draws:
+        structures = _Chains(self, objective, knowledge, rng, draws, chains)
+        with watch.until_stopped():
+            structures.move_all(watch)
+        return structures.draws()
 
 
 class Walk:
@@ -107,12 +109,12 @@ class Walk:
             self._scores[key] = self.objective.local(child, members)
         return self._scores[key]
 
-    def evaluate(self) -> Work[None]:
+    def evaluate(self, watch: Watch) -> None:
         """Compute the score of the graph."""
         total = 0.0
         for v, mask in enumerate(self.parents):
             total += self.local(v, mask)
-            yield
+            watch.poll()
         self.score = total
 
     def proposal(self, a: int, b: int, coin: bool) -> dict[int, int] | None:  # noqa: FBT001
@@ -189,8 +191,8 @@ def _random_moves(
 
 
 @final
-class StructureRun(Run[Draws]):
-    """Chains over graphs in progress, one after the other."""
+class _Chains:
+    """Chains over graphs, which move together."""
 
     def __init__(
         self,
@@ -216,33 +218,32 @@ class StructureRun(Run[Draws]):
         self._d, self._words = d, -(-d // 64)
         self._kept: list[list[tuple[int, ...]]] = [[] for _ in range(chains)]
         self._scores: list[list[float]] = [[] for _ in range(chains)]
-        self._work = self._move_all()
 
-    def step(self) -> bool:
-        return advance(self._work, _SLICE)
-
-    def _move_all(self) -> Work[None]:
+    def move_all(self, watch: Watch) -> None:
         """Move all chains together, so that an interrupted run has the same draws of each."""
         for walk in self._walks:
-            yield from walk.evaluate()
+            walk.evaluate(watch)
         while self._moves < self._end:
             count = min(_MOVES, self._end - self._moves)
             moves = [_random_moves(rng, self._d, count) for rng in self._rngs]
             for together in zip(*moves, strict=True):
                 for walk, (a, b, coin, limit) in zip(self._walks, together, strict=True):
                     self._accepted += walk.move(a, b, coin, limit)
-                    yield
+                    watch.poll()
                 self._moves += 1
                 done = self._moves - self._warm_up
                 if done > 0 and done % self._thin == 0:
                     self._keep()
+            best = max((walk.score for walk in self._walks), default=-math.inf)
+            watch.poll(f"move {self._moves}", best, self._moves / self._end)
 
     def _keep(self) -> None:
         for walk, kept, scores in zip(self._walks, self._kept, self._scores, strict=True):
             kept.append(tuple(walk.parents))
             scores.append(walk.score)
 
-    def best(self) -> Draws:
+    def draws(self) -> Draws:
+        """Return the draws so far, the same number of each chain."""
         words = self._words
         # Ctrl-C may come when only some of the chains have kept a draw.
         draws = min(map(len, self._scores))
@@ -252,14 +253,9 @@ class StructureRun(Run[Draws]):
         ]
         scores = [one[:draws] for one in self._scores]
         shape = (len(self._walks), draws, self._d, words)
-        return Draws.from_sequence(
-            np.array(graphs, np.uint64).reshape(shape), np.array(scores, np.float64)
-        )
-
-    def describe(self) -> tuple[str, float, float | None]:
-        best = max((walk.score for walk in self._walks), default=-math.inf)
-        return f"move {self._moves}", best, self._moves / self._end
-
-    def conclusion(self) -> str:
         share = self._accepted / max(1, self._moves * len(self._walks))
-        return f"all draws were made; {share:.0%} of the moves were accepted."
+        return Draws.from_sequence(
+            np.array(graphs, np.uint64).reshape(shape),
+            np.array(scores, np.float64),
+            conclusion=f"all draws were made; {share:.0%} of the moves were accepted.",
+        )

@@ -1,8 +1,7 @@
 # `isthmus.lazy` imports each name when it is first used, so that a first `learn` is quick.
 
-from isthmus.searches.base import Progress, Run, Search, SearchResult, drive
-from isthmus.searches.constraint.boss_fci import BossFCI
-from isthmus.searches.constraint.fci import FCI, PAGResult, PAGSearch
+from isthmus.searches.base import Progress, Search, SearchResult, Stopped, Watch, drive
+from isthmus.searches.constraint.fci import FCI, BossFCI, PAGResult, PAGSearch
 from isthmus.searches.constraint.lingam import LiNGAM
 from isthmus.searches.constraint.pc import PC
 from isthmus.searches.continuous.dynotears import Dynotears
@@ -15,14 +14,12 @@ from isthmus.searches.continuous.relaxation import ExponentialAcyclicity, LogDet
 from isthmus.searches.exact.astar import AStar
 from isthmus.searches.exact.ilp import ILP
 from isthmus.searches.exact.subset_dp import SubsetDP
-from isthmus.searches.greedy.hill_climb import HillClimb
-from isthmus.searches.greedy.xges import XGES
-from isthmus.searches.orders.asobs import ASOBS
+from isthmus.searches.greedy import XGES, HillClimb
 from isthmus.searches.orders.boss import Boss
 from isthmus.searches.orders.known_order import KnownOrder
-from isthmus.searches.orders.obs import OBS
 from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
 from isthmus.searches.orders.screened_boss import ScreenedBoss
+from isthmus.searches.orders.table_searches import ASOBS, OBS
 
 __all__ = [
     "ASOBS",
@@ -53,10 +50,11 @@ __all__ = [
     "RBNets",
     "RBNetsVariant",
     "RefitEBIC",
-    "Run",
     "ScreenedBoss",
     "Search",
     "SearchResult",
+    "Stopped",
     "SubsetDP",
+    "Watch",
     "drive",
 ]

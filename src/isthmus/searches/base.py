@@ -1,8 +1,7 @@
-"""Base classes of search algorithms: options, and a run that computes one step at a time.
+"""Base class of search algorithms, and what they return.
 
-A search is a frozen dataclass with the options; ``begin`` returns a run that does one step at a
-time. Time limits, progress and Ctrl-C are handled by `isthmus.runs.drive`, so a step should take
-well under a second.
+A search is a frozen dataclass with the options; its method ``search`` returns the best graph. Time
+limits, progress and Ctrl-C are the business of `isthmus.runs.Watch`.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import Capability, Objective
 from isthmus.results.details import SearchDetails
-from isthmus.runs import Progress, Run, drive
+from isthmus.runs import Progress, Stopped, Watch, drive
 
-__all__ = ["Accepts", "Progress", "Run", "Search", "SearchResult", "drive"]
+__all__ = ["Accepts", "Progress", "Search", "SearchResult", "Stopped", "Watch", "drive"]
 
 ObjectiveT_contra = TypeVar("ObjectiveT_contra", bound=Objective, contravariant=True)
 Accepts: TypeAlias = tuple[Capability[Any], ...]
@@ -45,6 +44,8 @@ class SearchResult:
         What a user should know about the result, such as that it may depend on chance.
     identified
         Edges (from, to) whose directions the search has determined beyond the equivalence class.
+    conclusion
+        Why the search came to its end, in one sentence.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -54,6 +55,7 @@ class SearchResult:
     converged: bool = True
     notes: tuple[str, ...] = ()
     identified: tuple[tuple[int, int], ...] = ()
+    conclusion: str = ""
 
 
 class Search(ABC, Generic[ObjectiveT_contra]):
@@ -68,7 +70,23 @@ class Search(ABC, Generic[ObjectiveT_contra]):
     accepts: ClassVar[Accepts]
 
     @abstractmethod
-    def begin(
-        self, objective: ObjectiveT_contra, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run."""
+    def search(
+        self,
+        objective: ObjectiveT_contra,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        """Return the best graph found until the end, or until it is time to stop.
+
+        Parameters
+        ----------
+        objective
+            What to maximise; it has one of the capabilities that the search accepts.
+        knowledge
+            Required and forbidden edges.
+        rng
+            The only source of randomness.
+        watch
+            Says when to stop, and hears of progress.
+        """

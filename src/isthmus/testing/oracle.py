@@ -32,15 +32,14 @@ class SeparationOracle(IndependenceTest):
     --------
     >>> import numpy as np
     >>> import isthmus as ist
-    >>> from isthmus.searches import drive
+    >>> from isthmus.searches import Watch
     >>> from isthmus.testing import SeparationOracle
     >>> dag = ist.DAG(["a", "b", "c"], [("a", "b"), ("c", "b")])
     >>> oracle = SeparationOracle(dag)
     >>> oracle.p_values(0, [], [1, 2]), oracle.p_values(0, [1], [2])
     (array([0., 1.]), array([0.]))
     >>> knowledge = ist.Knowledge().bind(oracle.nodes)
-    >>> run = ist.FCI().begin(oracle, knowledge, np.random.default_rng(0))
-    >>> print(drive(run, "FCI")[0].pag)
+    >>> print(ist.FCI().search(oracle, knowledge, np.random.default_rng(0), Watch()).pag)
     a o-> b
     c o-> b
     """

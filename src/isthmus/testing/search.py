@@ -8,9 +8,9 @@ import numpy as np
 
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.results import Ending
+from isthmus.results import Ending, Status
 from isthmus.scores import GaussianBIC
-from isthmus.searches import Search, SearchResult, drive
+from isthmus.searches import Search, SearchResult, Watch
 from isthmus.statistics import Moments, Schema
 from isthmus.testing.enumerate import enumerate_dags
 
@@ -79,8 +79,7 @@ def _some_knowledge(rng: np.random.Generator, nodes: tuple[str, ...]) -> Knowled
 def _solve(
     search: Search[LocalScore], objective: LocalScore, knowledge: Knowledge, seed: int
 ) -> SearchResult:
-    run = search.begin(objective, knowledge.bind(objective.nodes), np.random.default_rng(seed))
-    result, status = drive(run, type(search).__name__)
+    result, status = _watched(search, objective, knowledge, seed)
     assert status.finished, f"the search ended with {status}"
     DAG.from_parents(objective.nodes, result.parents)
     true = sum(objective.local(v, p) for v, p in enumerate(result.parents))
@@ -88,6 +87,15 @@ def _solve(
         f"the graph scores {true}, but the search reports {result.score}"
     )
     return result
+
+
+def _watched(
+    search: Search[LocalScore], objective: LocalScore, knowledge: Knowledge, seed: int
+) -> tuple[SearchResult, Status]:
+    watch = Watch()
+    bound = knowledge.bind(objective.nodes)
+    result = search.search(objective, bound, np.random.default_rng(seed), watch)
+    return result, watch.status(result)
 
 
 class _PlannedFailureError(Exception):
@@ -117,7 +125,6 @@ def _check_interruption(search: Search[LocalScore], objective: LocalScore) -> No
         return objective.local(child, parents)
 
     stopping = PythonLocalScore(objective.nodes, interrupted, equivalent=True)
-    run = search.begin(stopping, Knowledge().bind(objective.nodes), np.random.default_rng(0))
-    result, status = drive(run, type(search).__name__)
+    result, status = _watched(search, stopping, Knowledge(), 0)
     assert status.ending is Ending.INTERRUPTED, f"an interrupted search ended with {status}"
     DAG.from_parents(objective.nodes, result.parents)

@@ -5,6 +5,7 @@ All graphs of five nodes and a thousand of eight: ``benchmarks/hidden/oracle.py`
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -13,8 +14,8 @@ from tests.graphs.classes_with_hidden_causes import observed_first, signature
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.searches import PAGSearch, drive
-from isthmus.searches.constraint.skeleton import Skeleton
+from isthmus.searches import PAGSearch, Watch, drive
+from isthmus.searches.constraint.pc import Skeleton
 from isthmus.testing import SeparationOracle, enumerate_dags
 
 EMPTY = ist.Knowledge()
@@ -22,7 +23,7 @@ EMPTY = ist.Knowledge()
 
 def cpdag(dag: ist.DAG, knowledge: ist.Knowledge = EMPTY) -> ist.CPDAG | ist.PDAG:
     oracle = SeparationOracle(dag)
-    run = ist.PC().begin(oracle, knowledge.bind(dag.nodes), np.random.default_rng(0))
+    run = partial(ist.PC().search, oracle, knowledge.bind(dag.nodes), np.random.default_rng(0))
     result, status = drive(run, "PC")
     assert status.finished
     assert result.notes == ()
@@ -37,7 +38,7 @@ def pag(
     knowledge: ist.Knowledge = EMPTY,
 ) -> ist.PAG:
     oracle = SeparationOracle(dag, hidden)
-    run = search.begin(oracle, knowledge.bind(oracle.nodes), np.random.default_rng(0))
+    run = partial(search.search, oracle, knowledge.bind(oracle.nodes), np.random.default_rng(0))
     result, status = drive(run, "FCI")
     assert status.finished
     assert result.notes == ()
@@ -78,9 +79,8 @@ def test_the_second_stage_is_needed() -> None:
     dag = ist.DAG([*names, *hidden], [(f"x{e[0]}", f"x{e[1]}") for e in edges] + causes)
     oracle = SeparationOracle(dag, hidden)
     everything = [0b111111 & ~(1 << v) for v in range(6)]
-    skeleton = Skeleton(oracle, 0.05, None, everything, [0] * 6)
-    for _ in skeleton.prune():
-        pass
+    skeleton = Skeleton(oracle, 0.05, None, everything, [0] * 6, Watch())
+    skeleton.prune()
     truth = ist.PAG.from_dag(dag, hidden)
     assert sum(own.bit_count() for own in skeleton.adjacent) // 2 == len(truth.edges) + 1
     assert pag(dag, hidden) == truth
@@ -102,7 +102,7 @@ def test_pc_with_knowledge_that_excludes_an_edge() -> None:
     dag = ist.DAG([*"abc"], [("a", "b"), ("b", "c")])
     oracle = SeparationOracle(dag)
     knowledge = ist.Knowledge(forbidden=[("a", "b"), ("b", "a")], required=[("c", "a")])
-    run = ist.PC().begin(oracle, knowledge.bind(dag.nodes), np.random.default_rng(0))
+    run = partial(ist.PC().search, oracle, knowledge.bind(dag.nodes), np.random.default_rng(0))
     result = drive(run, "PC")[0]
     assert knowledge.allows(ist.DAG.from_parents(dag.nodes, result.parents))
 
@@ -111,7 +111,7 @@ def test_an_interrupted_run_has_a_graph() -> None:
     dag = simulate.erdos_renyi(12, 20, seed=1)
     for search in (ist.PC(), ist.FCI()):
         oracle = SeparationOracle(dag)
-        run = search.begin(oracle, EMPTY.bind(dag.nodes), np.random.default_rng(0))
+        run = partial(search.search, oracle, EMPTY.bind(dag.nodes), np.random.default_rng(0))
         result, status = drive(run, "any", time_limit=0.0)
         assert not status.finished
         assert "tests that were not made" in result.notes[-1]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import _thread
+import math
 import os
 import threading
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 from tests.patience import LATENESS
+from tests.searches.watching import Polls
 
 import isthmus as ist
 from isthmus import simulate
 from isthmus.graphs import Knowledge
 from isthmus.objectives import AdditiveLoss
 from isthmus.results import Ending
-from isthmus.searches import drive
-from isthmus.searches.continuous import additive_run
+from isthmus.searches import SearchResult, Watch, drive
 from isthmus.types import Floats
 
 BASIS = ist.Chebyshev(5)
@@ -37,29 +40,22 @@ def large() -> AdditiveLoss:
     return ist.AdditiveLeastSquares(BASIS).bind(moments)
 
 
-def begun(search: ist.NotearsAdditive, loss: AdditiveLoss) -> additive_run.AdditiveRun:
-    run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
-    assert isinstance(run, additive_run.AdditiveRun)
-    return run
+def begun(search: ist.NotearsAdditive, loss: AdditiveLoss) -> Callable[[Watch], SearchResult]:
+    return partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
 
 
 @pytest.mark.timing
 @pytest.mark.parametrize(
     "search", [ist.NotearsAdditive(), ist.NotearsAdditive(penalty=0.1, threshold=0.1)]
 )
-def test_every_step_is_short(search: ist.NotearsAdditive, large: AdditiveLoss) -> None:
-    run = begun(search, large)
-    longest, total = 0.0, 0.0
-    while total < 2.5:
-        # Time of this thread: others on a busy machine are not what is tested.
-        begin = time.thread_time()
-        assert not run.step()
-        seconds = time.thread_time() - begin
-        longest, total = max(longest, seconds), total + seconds
-    assert longest < 0.4
-    begin = time.thread_time()
-    run.best()
-    assert time.thread_time() - begin < 0.3
+def test_it_polls_often(search: ist.NotearsAdditive, large: AdditiveLoss) -> None:
+    # Time of this thread: others on a busy machine are not what is tested.
+    polls, end = Polls(math.inf, time.thread_time), time.thread_time() + 2.5
+    watch = Watch(stop=lambda: polls() or polls.times[-1] > end)
+    begun(search, large)(watch)
+    assert watch.stopped
+    assert polls.longest < 0.4
+    assert time.thread_time() - polls.times[-1] < 0.3
 
 
 @pytest.mark.timing
@@ -87,27 +83,14 @@ def test_the_time_limit_includes_reading_the_table() -> None:
     assert solution.status.ending is Ending.TIME_LIMIT
 
 
-def test_before_the_first_step_there_is_an_answer() -> None:
+def test_at_the_first_poll_there_is_an_answer() -> None:
     moments = ist.WithFeatures(rows(4, 100), BASIS).moments()
     loss = ist.AdditiveLeastSquares(BASIS).bind(moments)
     known = Knowledge(required=[("x0", "x1")]).bind(loss.nodes)
-    result = ist.NotearsAdditive().begin(loss, known, np.random.default_rng(0)).best()
+    watch = Watch(time_limit=0.0)
+    result = ist.NotearsAdditive().search(loss, known, np.random.default_rng(0), watch)
     assert result.parents == ((), (0,), (), ())
     # Nothing is explained yet: half of all variances.
     assert result.score == pytest.approx(0.5 * moments.select(loss.nodes).without_features()
                                          .covariance().trace())  # fmt: skip
     assert not result.converged
-
-
-@pytest.mark.parametrize("d", [6, 45] if "ISTHMUS_LONG" in os.environ else [6])
-def test_slices_do_not_change_the_result(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = ist.WithFeatures(rows(d, 300), BASIS).moments()
-    loss = ist.AdditiveLeastSquares(BASIS).bind(moments)
-    results = []
-    for seconds in (0.0, 3600.0):
-        monkeypatch.setattr(additive_run, "_SLICE", seconds)
-        results.append(drive(begun(ist.NotearsAdditive(sweeps=1), loss), "NotearsAdditive")[0])
-    one, other = results
-    assert one.parents == other.parents
-    assert one.score == other.score
-    np.testing.assert_array_equal(one.details.coefficients, other.details.coefficients)

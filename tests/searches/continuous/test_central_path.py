@@ -16,6 +16,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.graphs.order import order_of
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import QuadraticAdditiveLoss
+from isthmus.searches import Watch
 from isthmus.searches.continuous import order_descent
 from isthmus.searches.continuous.central_path import (
     CentralPath,
@@ -149,10 +150,8 @@ def test_objective_is_compared_with_the_best_of_all_orders() -> None:
         free = Knowledge().bind(loss.nodes)
         values = []
         for sweeps in (0, 10):
-            run = NotearsAdditive(penalty, 0.0, sweeps).begin(loss, free, np.random.default_rng(0))
-            while not run.step():
-                pass
-            values.append(run.best().score)
+            search, rng = NotearsAdditive(penalty, 0.0, sweeps), np.random.default_rng(0)
+            values.append(search.search(loss, free, rng, Watch()).score)
         assert values[1] <= values[0] + 1e-9
         assert values[1] >= least - 1e-9
         reached += values[1] <= least + 1e-6

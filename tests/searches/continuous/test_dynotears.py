@@ -6,6 +6,7 @@ import csv
 import gzip
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -95,7 +96,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
     search = ist.Dynotears()
     whole = ist.learn(source.moments(), search=search)
     loss = FromRows(source.schema().lag_of, source.rows(), 6)
-    run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+    run = partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
     found, _ = drive(run, "slow")
     assert DAG.from_parents(loss.nodes, found.parents) == whole.dag
     slow = found.details.network

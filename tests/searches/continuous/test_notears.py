@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.searches.watching import Polls, stopped
 
 from isthmus import simulate
 from isthmus.errors import ArgumentError, MismatchError
@@ -20,7 +22,7 @@ from isthmus.metrics import shd
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
 from isthmus.results.status import Ending, Status
 from isthmus.scores import LeastSquares, LinearLikelihood
-from isthmus.searches.base import SearchResult, drive
+from isthmus.searches.base import Progress, SearchResult, Watch, drive
 from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import (
@@ -58,7 +60,7 @@ def run(
     search: Notears, loss: SmoothLoss, knowledge: Knowledge | None = None, seed: int = 0
 ) -> tuple[SearchResult, Status]:
     bound = (knowledge or Knowledge()).bind(loss.nodes)
-    found, status = drive(search.begin(loss, bound, np.random.default_rng(seed)), "test")
+    found, status = drive(partial(search.search, loss, bound, np.random.default_rng(seed)), "test")
     DAG.from_parents(loss.nodes, found.parents)
     return found, status
 
@@ -365,31 +367,43 @@ def test_what_does_not_fit_is_refused(search: Notears, loss: SmoothLoss) -> None
 def test_a_run_can_be_stopped_at_any_step() -> None:
     data = drawn(4, 15)
     loss = quadratic(data)
-    begun = Notears().begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
-    ended, steps = False, 0
-    while not ended:
-        found = begun.best()
+    begun = partial(Notears().search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+    steps = 0
+    for found in stopped(begun):
         DAG.from_parents(loss.nodes, found.parents)
         assert np.isfinite(found.score)
-        text, _, done = begun.describe()
-        assert text
-        assert done is not None
-        assert 0.0 <= done <= 1.0
-        ended = begun.step()
         steps += 1
     assert steps > 5
+
+
+def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    loss, told = quadratic(drawn(4, 15)), list[Progress]()
+    known = Knowledge().bind(loss.nodes)
+    work = partial(Notears().search, loss, known, np.random.default_rng(0))
+    drive(work, "Notears", report=told.append)
+    assert len(told) > 5
+    assert all(p.text and p.done is not None and 0.0 <= p.done <= 1.0 for p in told)
 
 
 def test_a_stopped_run_keeps_what_moves_have_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isthmus.searches.continuous.refinement._SLICE", 1e-4)
     loss = quadratic(drawn(3, 40, n=60))
-    rng = np.random.default_rng(0)
-    going = Notears(penalty=0.05, threshold=0.1).begin(loss, Knowledge().bind(loss.nodes), rng)
+    search, known = Notears(penalty=0.05, threshold=0.1), Knowledge().bind(loss.nodes)
     values: list[float] = []
-    while not going.step():
-        if "moves" in going.describe()[0]:
-            values.append(going.best().score)
-    values.append(going.best().score)
+    said: list[str] = []
+
+    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    polls = 1
+    while True:
+        said.clear()
+        watch = Watch(stop=Polls(polls), report=lambda progress: said.append(progress.text))
+        found = search.search(loss, known, np.random.default_rng(0), watch)
+        if said and "moves" in said[-1]:
+            values.append(found.score)
+        if not watch.stopped:
+            break
+        polls += max(1, polls // 40)
     assert len(values) > 40
     assert values[-1] < values[0] - 1e-6
     assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values))

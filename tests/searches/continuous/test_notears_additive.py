@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.searches.watching import stopped
 
 import isthmus as ist
 from isthmus import simulate
@@ -12,8 +15,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import AdditiveLoss
 from isthmus.results import Ending
-from isthmus.searches import drive
-from isthmus.searches.continuous import additive_run
+from isthmus.searches import Watch, drive
 from isthmus.statistics import Schema
 
 Floats = NDArray[np.float64]
@@ -132,7 +134,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
         for i in range(x.shape[1])
     ]
     loss = FromRows(tuple(table), blocks, x)
-    run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+    run = partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
     found, _ = drive(run, "slow")
     assert DAG.from_parents(loss.nodes, found.parents) == solution.dag
     np.testing.assert_allclose(
@@ -196,22 +198,19 @@ def test_time_limit_gives_an_acyclic_graph(limit: float) -> None:
     assert solution.status.seconds < limit + 2.0
 
 
-def test_the_distance_from_optimal_is_told_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(additive_run, "_SLICE", 0.0)
+def test_the_distance_from_optimal_is_told_at_every_step() -> None:
     table, _ = curves(1)
     names = tuple(table)
     seen = np.column_stack([table[name] for name in names])
     loss = FromRows(names, [np.column_stack([x, x**2]) for x in seen.T], seen)
     search = ist.NotearsAdditive(penalty=0.05, threshold=0.0)
-    run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
-    told = [run.best().details.kkt_residual]
-    while not run.step():
-        told.append(run.best().details.kkt_residual)
+    run = partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+    told = [found.details.kkt_residual for found in stopped(run)]
     residuals = np.array(told, dtype=np.float64)
     # Nothing is learned at first; before the last node is made exact they are nearly optimal.
     assert residuals[0] > 0.1
     assert residuals[-1] < 1e-5
-    assert run.best().details.kkt_residual < 1e-9
+    assert run(Watch()).details.kkt_residual < 1e-9
 
 
 def test_interruption_gives_the_best_so_far() -> None:

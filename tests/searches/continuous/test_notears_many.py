@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -65,7 +67,9 @@ def test_with_the_spread_of_the_parents_fewer_weights_give_a_better_order() -> N
 def test_two_hundred_and_twenty_variables_are_learned_without_a_mistake() -> None:
     dag, loss = drawn(220, 1000, 0)
     knowledge = Knowledge().bind(loss.nodes)
-    found, status = drive(Notears().begin(loss, knowledge, np.random.default_rng(0)), "test")
+    found, status = drive(
+        partial(Notears().search, loss, knowledge, np.random.default_rng(0)), "test"
+    )
     assert status.ending is Ending.CONVERGED
     assert shd(DAG.from_parents(dag.nodes, found.parents), dag) == 0
 
@@ -78,7 +82,7 @@ def test_the_penalty_of_the_problem_is_still_that_of_the_user(
     values = []
     for coarse in (200, 10):
         monkeypatch.setattr("isthmus.searches.continuous.notears.COARSE", coarse)
-        found, _ = drive(search.begin(loss, knowledge, np.random.default_rng(0)), "test")
+        found, _ = drive(partial(search.search, loss, knowledge, np.random.default_rng(0)), "test")
         assert found.details.penalty == L1(0.05)
         assert found.details.kkt_residual < 1e-8
         values.append(found.score)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.patience import LATENESS
+from tests.searches.watching import Polls
 
 import isthmus as ist
 from isthmus import simulate
@@ -19,8 +21,8 @@ from isthmus.graphs import Knowledge
 from isthmus.neural import perceptron
 from isthmus.objectives import ParametricLoss
 from isthmus.results import Ending
+from isthmus.runs import Watch
 from isthmus.scores import perceptrons
-from isthmus.searches.continuous import notears_mlp
 from isthmus.statistics import Rows, Schema
 from isthmus.types import completed
 
@@ -234,26 +236,11 @@ def test_every_step_is_short_with_many_variables() -> None:
     x[:, 1:] += np.sin(x[:, :-1])
     names = [f"x{i}" for i in range(1000)]
     loss = ist.Perceptrons().bind(Rows(Schema.continuous(names), x))
-    run = ist.NotearsMLP().begin(loss, Knowledge().bind(names), np.random.default_rng(0))
-    longest, total = 0.0, 0.0
-    while total < 4.0:
-        # Time of this process: others on a busy machine are not what is tested.
-        begin = time.process_time()
-        assert not run.step()
-        seconds = time.process_time() - begin
-        longest, total = max(longest, seconds), total + seconds
-    begin = time.process_time()
-    assert len(run.best().parents) == 1000
-    assert max(longest, time.process_time() - begin) < LATENESS
-
-
-def test_slices_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = data(0)
-    solutions = []
-    for seconds in (0.0, 3600.0):
-        monkeypatch.setattr(notears_mlp, "_SLICE", seconds)
-        solutions.append(ist.learn(truth.data, search=ist.NotearsMLP()))
-    one, other = solutions
-    assert one.dag == other.dag
-    assert one.score == other.score
-    assert one.status.steps > other.status.steps
+    # Time of this process: others on a busy machine are not what is tested.
+    polls, end = Polls(math.inf, time.process_time), time.process_time() + 4.0
+    watch = Watch(stop=lambda: polls() or polls.times[-1] > end)
+    known = Knowledge().bind(names)
+    result = ist.NotearsMLP().search(loss, known, np.random.default_rng(0), watch)
+    assert watch.stopped
+    assert len(result.parents) == 1000
+    assert max(polls.longest, time.process_time() - polls.times[-1]) < LATENESS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def learned(
     search: Notears, loss: QuadraticLoss, knowledge: Knowledge | None = None
 ) -> SearchResult:
     bound = (knowledge or Knowledge()).bind(loss.nodes)
-    return drive(search.begin(loss, bound, np.random.default_rng(0)), "test")[0]
+    return drive(partial(search.search, loss, bound, np.random.default_rng(0)), "test")[0]
 
 
 def left_slowly(matrix: Floats, child: int, parents: tuple[int, ...]) -> float:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import _thread
 import itertools
+import math
 import threading
 import time
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.patience import LATENESS
+from tests.searches.watching import Polls, stopped
 
 from isthmus import simulate
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, QuadraticLoss
 from isthmus.results.status import Ending
-from isthmus.searches.base import Run, SearchResult, drive
+from isthmus.searches.base import SearchResult, Watch, drive
 from isthmus.searches.continuous.background import BackgroundCall
 from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears
@@ -41,8 +44,8 @@ def thousand() -> MomentsLoss:
     return drawn(1000, 400)
 
 
-def begun(search: Notears, loss: MomentsLoss) -> Run[SearchResult]:
-    return search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+def begun(search: Notears, loss: MomentsLoss) -> Callable[[Watch], SearchResult]:
+    return partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
 
 
 @pytest.mark.timing
@@ -78,13 +81,15 @@ def test_the_score_of_a_stopped_run_is_that_of_its_weights(monkeypatch: pytest.M
     for module in MODULES:
         monkeypatch.setattr(f"{module}._SLICE", 1e-5)
     loss = drawn(12, 100)
-    run, stages = begun(Notears(penalty=0.05), loss), set()
-    while not run.step():
-        best = run.best()
+    for best in stopped(lambda watch: begun(Notears(penalty=0.05), loss)(watch)):
         weights = best.details.weights_before_threshold
         value = loss.value_and_gradient(weights)[0] + 0.05 * np.abs(weights).sum()
         assert best.score == pytest.approx(value, rel=1e-9)
-        stages.add(run.describe()[0].split(",")[0])
+    stages: set[str] = set()
+    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    drive(
+        begun(Notears(penalty=0.05), loss), "x", report=lambda p: stages.add(p.text.split(",")[0])
+    )
     assert {"barrier stage 7 of 7", "problem 1: moves"} <= stages
 
 
@@ -110,14 +115,10 @@ def test_thresholds_for_many_edges_are_compared_in_short_steps(thousand: Moments
 
 
 @pytest.mark.timing
-def test_every_step_is_short(thousand: MomentsLoss) -> None:
-    run = begun(Notears(penalty=0.5), thousand)
-
-    def steps() -> Generator[None, None, None]:
-        while not run.step():
-            yield
-
-    assert longest_step(steps(), 4.0) < 0.25
+def test_it_polls_often(thousand: MomentsLoss) -> None:
+    polls = Polls(math.inf, time.thread_time)
+    begun(Notears(penalty=0.5), thousand)(Watch(time_limit=4.0, stop=polls))
+    assert polls.longest < 0.25
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -134,15 +135,13 @@ def test_slices_do_not_change_the_result(
 ) -> None:
     barrier = search.acyclicity == LogDet()
     loss = drawn(12 if barrier else 6, 60, kind)
-    results, steps = [], []
+    results = []
     for seconds in (1e-6 if barrier else 1e-3, 10.0):
         for module in MODULES:
             monkeypatch.setattr(f"{module}._SLICE", seconds)
-        result, status = drive(begun(search, loss), "test")
+        result, _ = drive(begun(search, loss), "test")
         results.append((result.parents, result.score, result.details.criterion))
-        steps.append(status.steps)
     assert results[0] == results[1]
-    assert steps[0] > steps[1]
 
 
 @pytest.mark.parametrize("kind", LOSSES)

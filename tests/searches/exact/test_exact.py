@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.objectives.problems import discrete_score, gaussian_score
+from tests.searches.watching import stopped
 
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, ScoreTable, list_parent_sets
@@ -30,7 +31,9 @@ def solve(
 ) -> SearchResult:
     known = (knowledge or Knowledge()).bind(objective.nodes)
     found: SearchResult
-    found, status = drive(search.begin(objective, known, np.random.default_rng(0)), "test")
+    found, status = drive(
+        partial(search.search, objective, known, np.random.default_rng(0)), "test"
+    )
     assert status.ending is Ending.OPTIMAL, status
     assert found.gap == 0.0
     DAG.from_parents(objective.nodes, found.parents)
@@ -116,12 +119,14 @@ def test_a_table_instead_of_a_score(search: Search[LocalScore]) -> None:
 def test_a_proven_gap_at_the_limit() -> None:
     local = gaussian_score(GaussianBIC(), 3, 60, 12)
     best = solve(SubsetDP(), local).score
-    begun = AStar(pattern=2, max_states=2**14).begin(
-        local, Knowledge().bind(local.nodes), np.random.default_rng(0)
+    begun = partial(
+        AStar(pattern=2, max_states=2**14).search,
+        local,
+        Knowledge().bind(local.nodes),
+        np.random.default_rng(0),
     )
     gaps = []
-    while not begun.step():
-        found = begun.best()
+    for found in stopped(begun):
         if found.gap is not None:
             assert found.score <= best + 1e-7
             assert found.score + found.gap >= best - 1e-7
@@ -134,7 +139,7 @@ def test_a_proven_gap_at_the_limit() -> None:
 def test_out_of_time_before_all_parent_sets_are_listed(search: Search[LocalScore]) -> None:
     local = discrete_score(BDeu(), 3, 300, 20)
     known = Knowledge(required=[("x3", "x5"), ("x5", "x1")])
-    begun = search.begin(local, known.bind(local.nodes), np.random.default_rng(0))
+    begun = partial(search.search, local, known.bind(local.nodes), np.random.default_rng(0))
     found, status = drive(begun, "test", time_limit=0.05)
     assert status.ending is Ending.TIME_LIMIT
     dag = DAG.from_parents(local.nodes, found.parents)

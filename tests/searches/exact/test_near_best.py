@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.objectives.problems import discrete_score
+from tests.searches import watching
 from tests.searches.exact.test_exact import solve, tied_table
 
 from isthmus.errors import ArgumentError, MismatchError
@@ -19,14 +20,12 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu
-from isthmus.searches import SearchResult, drive
+from isthmus.searches import SearchResult, Watch, drive
 from isthmus.searches.exact.astar import AStar
-from isthmus.searches.exact.clusters import ClusterConstraints
 from isthmus.searches.exact.components import decompose
-from isthmus.searches.exact.ilp import ILP
+from isthmus.searches.exact.ilp import ILP, ClusterConstraints
 from isthmus.searches.exact.near_best import graphs_around
 from isthmus.testing import enumerate_dags
-from isthmus.types import completed
 
 SCIP = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra [ilp] is not there")
 both = pytest.mark.parametrize("make", [AStar, pytest.param(ILP, marks=SCIP)])
@@ -123,15 +122,15 @@ def test_they_agree(seed: int) -> None:
 
 def test_graphs_around_a_graph() -> None:
     local = discrete_score(BDeu(), 1, 60, 4)
-    (part,) = completed(decompose(list_parent_sets(local, slack=1e6), 1e6))
+    (part,) = decompose(list_parent_sets(local, slack=1e6), Watch(), 1e6)
     empty = tuple(next(i for i, one in enumerate(lines) if not one[0]) for lines in part.lists)
-    found = completed(graphs_around(part, empty, 1000))
+    found = graphs_around(part, empty, 1000, Watch())
     # Every graph can be reached; each of them is one, and comes once.
     assert len(found) == len(set(found)) == 543
     for graph in found:
         masks = [lines[i][0] for lines, i in zip(part.lists, graph, strict=True)]
         DAG.from_parents(local.nodes, [[p for p in range(4) if mask >> p & 1] for mask in masks])
-    few = completed(graphs_around(part, empty, 5))
+    few = graphs_around(part, empty, 5, Watch())
     values = [sum(part.lists[v][i][1] for v, i in enumerate(graph)) for graph in few]
     assert len(set(few)) == 5
     assert max(values) > local.total(DAG.from_parents(local.nodes, [()] * 4))
@@ -207,18 +206,18 @@ def has_networks(found: SearchResult) -> bool:
 def stopped(
     search: Any, objective: LocalScore | ScoreTable, seed: int = 0
 ) -> Iterator[SearchResult]:
-    """What a run would give if it were stopped after each of its steps."""
+    """What a search gives if it is stopped sooner or later."""
     known = Knowledge().bind(objective.nodes)
-    run = search.begin(objective, known, np.random.default_rng(seed))
-    while not run.step():
-        yield run.best()
+    return watching.stopped(
+        lambda watch: search.search(objective, known, np.random.default_rng(seed), watch)
+    )
 
 
 @both
 def test_a_run_that_is_stopped_lists_what_is_proven(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.004)
+    monkeypatch.setattr("isthmus.searches.exact.ilp._SLICE", 0.004)
     local, every = problem(BDeu(), 1, 60, 4)
     lengths, proven = [], False
     for found in stopped(make(n_best=300), local):
@@ -244,7 +243,7 @@ def test_a_run_that_is_stopped_lists_what_is_proven(
 def test_an_integer_program_that_is_stopped_lists_the_first_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.01)
+    monkeypatch.setattr("isthmus.searches.exact.ilp._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
     whole = scores(solve(AStar(n_best=150), table))
     some = [found for found in stopped(ILP(n_best=150), table) if has_networks(found)]
@@ -257,7 +256,7 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
 @SCIP
 @pytest.mark.parametrize("calls", [1, 3, 10, 30])
 def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.01)
+    monkeypatch.setattr("isthmus.searches.exact.ilp._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
     whole = scores(solve(AStar(n_best=150), table))
     choice, seen = ClusterConstraints.choice, []
@@ -269,7 +268,9 @@ def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch
         return choice(self, values)
 
     monkeypatch.setattr(ClusterConstraints, "choice", interrupted)
-    run = ILP(n_best=150).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
+    run = partial(
+        ILP(n_best=150).search, table, Knowledge().bind(table.nodes), np.random.default_rng(0)
+    )
     found, status = drive(run, "test")
     assert status.ending is Ending.INTERRUPTED
     assert found.gap is not None
@@ -281,7 +282,9 @@ def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch
 @both
 def test_a_time_limit(make: Any) -> None:
     local = discrete_score(BDeu(), 3, 300, 14)
-    run = make(n_best=200).begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    run = partial(
+        make(n_best=200).search, local, Knowledge().bind(local.nodes), np.random.default_rng(0)
+    )
     found, status = drive(run, "test", time_limit=0.2)
     assert status.ending is Ending.TIME_LIMIT
     dag = DAG.from_parents(local.nodes, found.parents)
@@ -293,7 +296,7 @@ def test_a_time_limit(make: Any) -> None:
 def test_out_of_states_before_the_next_best_are_known() -> None:
     local = discrete_score(BDeu(), 3, 100, 16)
     search = AStar(max_parents=1, n_best=5, bayes_factor=1e9, pattern=16, max_states=2**14)
-    run = search.begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    run = partial(search.search, local, Knowledge().bind(local.nodes), np.random.default_rng(0))
     found, status = drive(run, "test")
     # The best one is proven; the others are not, and none is listed.
     assert status.ending is Ending.OPTIMAL

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import _thread
+import math
 import threading
 import time
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.objectives.problems import discrete_score, gaussian_score
+from tests.objectives.problems import gaussian_score
 from tests.patience import LATENESS
+from tests.searches.watching import Polls
 
 import isthmus as ist
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
-from isthmus.searches import ASOBS, ILP, OBS, AStar, KnownOrder, RBNets, SubsetDP, drive
-from isthmus.searches.exact.astar_component import group_nodes
+from isthmus.searches import ASOBS, ILP, OBS, AStar, KnownOrder, RBNets, SubsetDP, Watch, drive
+from isthmus.searches.exact.astar import group_nodes
 from isthmus.searches.exact.components import Component
-from isthmus.types import completed
 
 pytestmark = [
     pytest.mark.timing,
@@ -57,7 +59,7 @@ def thousand() -> dict[str, LocalScore]:
 def begin(search: Any, local: LocalScore) -> Any:
     # An objective computes its bound once; each test is about the first time.
     local.__dict__.pop("score_bound", None)
-    return search.begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    return partial(search.search, local, Knowledge().bind(local.nodes), np.random.default_rng(0))
 
 
 @pytest.mark.timing
@@ -104,10 +106,7 @@ def test_a_time_limit_with_thousands_of_levels(search: Any, score: Any) -> None:
     counts: Any = ist.summarise(table, plan=ist.CountPlan.everything(), kinds=kinds)
     local = score.bind(counts)
     start = time.monotonic()
-    run = begin(search, local)
-    while time.monotonic() < start + 0.5 and not run.step():
-        pass
-    run.best()
+    drive(begin(search, local), "test", time_limit=0.5)
     assert time.monotonic() - start < 0.5 + LATENESS
 
 
@@ -124,13 +123,11 @@ def test_a_known_order_stops_while_sets_are_listed(thousand: dict[str, LocalScor
 @pytest.mark.timing
 def test_steps_are_short_while_near_best_graphs_are_listed() -> None:
     table = list_parent_sets(gaussian_score(GaussianBIC(), 1, 300, 11), slack=1e6, max_parents=3)
-    run = AStar(n_best=20_000).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
-    longest, done, until = 0.0, False, time.monotonic() + 2.0
-    while not done and time.monotonic() < until:
-        start = time.thread_time()
-        done = run.step()
-        longest = max(longest, time.thread_time() - start)
-    assert longest < 0.3  # a collection of garbage alone may take half of it
+    polls = Polls(math.inf, time.thread_time)
+    watch = Watch(time_limit=2.0, stop=polls)
+    known = Knowledge().bind(table.nodes)
+    AStar(n_best=20_000).search(table, known, np.random.default_rng(0), watch)
+    assert polls.longest < 0.3  # a collection of garbage alone may take half of it
 
 
 @pytest.mark.timing
@@ -143,16 +140,7 @@ def test_sixty_four_nodes_are_grouped_soon() -> None:
     scores = -np.sort(rng.random((d, lines)), axis=1).ravel()
     part = Component(tuple(range(d)), np.arange(d + 1) * lines, sets, scores, np.arange(d * lines))
     start = time.thread_time()
-    groups = completed(group_nodes(part, 20))
+    groups = group_nodes(part, 20, Watch())
     assert time.thread_time() - start < 0.5
     assert sorted(v for group in groups for v in group) == list(range(d))
     assert max(map(len, groups)) <= 20
-
-
-def test_best_in_between_changes_nothing() -> None:
-    local = discrete_score(BDeu(), 3, 300, 9)
-    alone = drive(begin(AStar(), local), "test")[0]
-    run = begin(AStar(), local)
-    while not run.step():
-        run.best()
-    assert run.best().score == alone.score

@@ -12,8 +12,8 @@ import pytest
 import isthmus as ist
 from isthmus import simulate
 from isthmus.objectives import LOCAL_SCORES, LocalScore, PythonLocalScore
-from isthmus.searches.greedy import reversals
-from isthmus.searches.greedy.reversals import reversal_margins, reversal_seconds
+from isthmus.searches import reversals
+from isthmus.searches.reversals import reversal_margins, reversal_seconds
 
 
 @cache

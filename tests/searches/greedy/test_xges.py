@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import tests.searches.slow as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.searches.watching import Polls
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import CPDAG, DAG, Knowledge
@@ -20,8 +23,7 @@ from isthmus.kernels.scoring import foreign_score
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, K2, GaussianBIC
-from isthmus.searches import XGES, SearchResult, drive
-from isthmus.searches.greedy.xges import _XGESRun
+from isthmus.searches import XGES, Progress, SearchResult, Watch, drive
 from isthmus.statistics import CountPlan, Counts, Moments, Schema
 from isthmus.testing import enumerate_dags
 
@@ -33,11 +35,11 @@ def objective(seed: int, d: int, n: int = 200, edges: int | None = None) -> Loca
     return GaussianBIC().bind(Moments.from_array(Schema.continuous(NAMES[:d]), x))
 
 
-def begin(search: XGES, local: LocalScore, knowledge: Knowledge | None = None) -> _XGESRun:
+def begin(
+    search: XGES, local: LocalScore, knowledge: Knowledge | None = None
+) -> Callable[[Watch], SearchResult]:
     bound = (knowledge or Knowledge()).bind(local.nodes)
-    begun = search.begin(local, bound, np.random.default_rng(0))
-    assert isinstance(begun, _XGESRun)
-    return begun
+    return partial(search.search, local, bound, np.random.default_rng(0))
 
 
 def run(search: XGES, local: LocalScore, knowledge: Knowledge | None = None) -> SearchResult:
@@ -222,11 +224,9 @@ def test_knowledge_is_obeyed(
         tiers=[t for t in (NAMES[:cut], NAMES[cut:6]) if t],
     )
     local = objective(seed, 6, edges=9)
-    begun = begin(XGES(extended=extended), local, knowledge)
-    for _ in range(seed % 12):
-        if begun.step():
-            break
-    assert knowledge.allows(DAG.from_parents(local.nodes, begun.best().parents))
+    watch = Watch(stop=Polls(seed % 12))
+    stopped = begin(XGES(extended=extended), local, knowledge)(watch)
+    assert knowledge.allows(DAG.from_parents(local.nodes, stopped.parents))
     found = run(XGES(extended=extended), local, knowledge)
     assert knowledge.allows(DAG.from_parents(local.nodes, found.parents))
 
@@ -281,7 +281,7 @@ def test_a_score_that_is_not_equivalent_is_refused() -> None:
     rng = np.random.default_rng(0)
     local = K2().bind(as_counts({"a": rng.integers(0, 2, 20), "b": rng.integers(0, 3, 20)}))
     with pytest.raises(MismatchError, match="HillClimb"):
-        begin(XGES(), local)
+        begin(XGES(), local)(Watch())
 
 
 @pytest.mark.parametrize("calls", [3, 40, 150, 400, 700])
@@ -301,15 +301,24 @@ def test_interruption_gives_the_best_so_far(calls: int) -> None:
     assert found.score >= empty
 
 
-def test_progress_says_where_the_search_is() -> None:
+def test_progress_says_where_the_search_is(monkeypatch: pytest.MonkeyPatch) -> None:
     local = objective(2, 10, n=100, edges=25)
-    begun = begin(XGES(), local)
-    texts, scores = set(), []
-    while not begun._run.step(0.0):
-        text, score, done = begun.describe()
-        assert done is None
-        texts.add(text.split(" ", 1)[1])
-        scores.append(score)
+
+    def slowly(child: int, parents: tuple[int, ...]) -> float:
+        time.sleep(0.001)
+        return local.local(child, parents)
+
+    python = PythonLocalScore(local.nodes, slowly, equivalent=True)
+    texts: set[str] = set()
+    scores: list[float] = []
+
+    def hear(progress: Progress) -> None:
+        assert progress.done is None
+        texts.add(progress.text.split(" ", 1)[1])
+        scores.append(progress.score)
+
+    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    found, status = drive(begin(XGES(), python), "test", report=hear)
     assert texts == {"changes", "deletions left to try"}
-    assert scores[0] <= scores[-1] == pytest.approx(begun.best().score)
-    assert "improves the score" in begun.conclusion()
+    assert scores[0] <= scores[-1] == pytest.approx(found.score)
+    assert "improves the score" in status.message

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
@@ -169,8 +170,8 @@ def test_gaussian_scores_and_a_table_with_fewer_parents() -> None:
     bound = Knowledge().bind(local.nodes)
     for most in (None, 1, 2):
         search = KnownOrder(order, exact=True, max_parents=most)
-        direct, _ = drive(search.begin(local, bound, np.random.default_rng(0)), "test")
-        listed, _ = drive(search.begin(table, bound, np.random.default_rng(0)), "test")
+        direct, _ = drive(partial(search.search, local, bound, np.random.default_rng(0)), "test")
+        listed, _ = drive(partial(search.search, table, bound, np.random.default_rng(0)), "test")
         DAG.from_parents(local.nodes, direct.parents)
         assert direct.score == pytest.approx(listed.score, rel=1e-12)
         assert direct.score == pytest.approx(

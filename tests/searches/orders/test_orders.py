@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,11 @@ from isthmus.kernels._native import ScoreLines, TableRun
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
-from isthmus.searches import Boss, Search, SearchResult, drive
+from isthmus.searches import Boss, Search, SearchResult, Watch, drive
 from isthmus.searches.exact.astar import AStar
-from isthmus.searches.exact.table_stage import settle
-from isthmus.searches.orders.asobs import ASOBS
-from isthmus.searches.orders.obs import OBS
-from isthmus.searches.orders.table_orders import OrderSearchState
+from isthmus.searches.orders.table_searches import ASOBS, OBS, OrderSearchState
+from isthmus.searches.tables import TableLines
 from isthmus.testing import check_search
-from isthmus.types import completed
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 
@@ -39,7 +37,9 @@ def solve(
 ) -> SearchResult:
     known = (knowledge or Knowledge()).bind(objective.nodes)
     found: SearchResult
-    found, status = drive(search.begin(objective, known, np.random.default_rng(seed)), "test")
+    found, status = drive(
+        partial(search.search, objective, known, np.random.default_rng(seed)), "test"
+    )
     assert status.ending is Ending.CONVERGED
     DAG.from_parents(objective.nodes, found.parents)
     expected = sum(objective.local(v, p) for v, p in enumerate(found.parents))
@@ -65,7 +65,7 @@ def test_small_problems_are_solved_to_the_optimum(search: Any) -> None:
         local = problem(seed)
         table = list_parent_sets(local)
         known = Knowledge().bind(local.nodes)
-        exact, _ = drive(AStar().begin(table, known, np.random.default_rng(0)), "exact")
+        exact, _ = drive(partial(AStar().search, table, known, np.random.default_rng(0)), "exact")
         assert exact.gap == 0.0
         found = solve(search, table)
         # The table lists what it scores, and the score itself agrees.
@@ -86,7 +86,8 @@ def test_same_seed_same_graph_and_knowledge(search: Any) -> None:
         assert found.parents == solve(search, table, known, seed).parents
         assert known.allows(DAG.from_parents(table.nodes, found.parents))
         exact, _ = drive(
-            AStar().begin(table, known.bind(table.nodes), np.random.default_rng(0)), "exact"
+            partial(AStar().search, table, known.bind(table.nodes), np.random.default_rng(0)),
+            "exact",
         )
         assert found.score == pytest.approx(exact.score)
     with pytest.raises(KnowledgeError, match="required"):
@@ -124,7 +125,7 @@ def test_any_time(search: Any) -> None:
 @pytest.mark.parametrize("search", [OBS(), ASOBS()], ids=repr)
 def test_out_of_time_while_parent_sets_are_listed(search: Search[LocalScore]) -> None:
     local = discrete_score(BDeu(), 3, 300, 20)
-    begun = search.begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    begun = partial(search.search, local, Knowledge().bind(local.nodes), np.random.default_rng(0))
     found, status = drive(begun, "test", time_limit=0.01)
     assert status.ending is Ending.TIME_LIMIT
     assert found.score == pytest.approx(sum(local.local(v, p) for v, p in enumerate(found.parents)))
@@ -136,7 +137,7 @@ def slow_total(table: ScoreTable, order: list[int]) -> float:
 
 def at(table: ScoreTable, order: Any) -> TableRun:
     run = TableRun(ScoreLines(table.starts, table.sets, table.scores), np.asarray(order))
-    completed(settle(run))
+    Watch().run(run.step)
     return run
 
 
@@ -151,7 +152,7 @@ def test_a_window_goes_to_its_best_place(seed: int, size: int) -> None:
         run = at(table, order)
         begin = order.tolist().index(first)
         run.sweep(np.array([first]), size)
-        completed(settle(run))
+        Watch().run(run.step)
         base = slow_total(table, order.tolist())
         best = base
         if begin + size <= d:
@@ -191,7 +192,7 @@ def test_acyclic_selection(seed: int) -> None:
         total += score
     run = at(table, order)
     run.select()
-    completed(settle(run))
+    Watch().run(run.step)
     after = slow_total(table, run.order.tolist())
     assert sorted(run.order.tolist()) == list(range(9))
     place = {v: i for i, v in enumerate(run.order.tolist())}
@@ -252,19 +253,21 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         local = gaussian_score(GaussianBIC(), seed, 300, 10)
         known = Knowledge(required=[("x1", "x2")], forbidden=[("x3", "x4")]).bind(local.nodes)
         rng = np.random.default_rng(seed)
-        orders = OrderSearchState(local, known, rng, max_parents=most, max_parent_sets=None)
-        completed(orders.prepare())
+        orders = OrderSearchState(
+            local, known, rng, Watch(), max_parents=most, max_parent_sets=None
+        )
+        orders.prepare()
         poor = orders.table.restrict(known, 1)
         orders._stage.table = replace(poor, complete=False)
-        completed(orders._index())
+        orders._lines = TableLines(orders.table, Watch())
         assert orders.can_refine
         order = orders.draw()
-        run = completed(orders.begin(order))
+        run = orders.begin(order)
         before = run.total
-        assert completed(orders.refine(run))
-        while completed(orders.refine(completed(orders.begin(order)))):
+        assert orders.refine(run)
+        while orders.refine(orders.begin(order)):
             pass
-        state = completed(orders.begin(order))
+        state = orders.begin(order)
         assert state.total > before + 1.0
         for place, v in enumerate(order.tolist()):
             parents = set(orders.table.members(int(state.lines[v])))

@@ -6,23 +6,24 @@ import math
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
+from tests.searches.watching import Polls
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, MissingExtraError
-from isthmus.graphs import DAG, Knowledge
+from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.kernels._native import ScoreLines
-from isthmus.objectives import list_parent_sets
+from isthmus.objectives import ScoreTable, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, GaussianBIC
-from isthmus.searches import drive
-from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
-from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
+from isthmus.searches import Watch, drive
+from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant, Replay, Visits, Walks
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
@@ -204,7 +205,7 @@ def test_any_time_and_no_flag_is_changed() -> None:
     assert solution.status.ending is Ending.TIME_LIMIT
     assert table.total(solution.dag) == pytest.approx(solution.score)
     assert dict(jax.config.values) == before
-    begun = SHORT.begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
+    begun = partial(SHORT.search, table, Knowledge().bind(table.nodes), np.random.default_rng(0))
     found, status = drive(begun, "test", time_limit=0.0)
     assert status.ending is Ending.TIME_LIMIT
     DAG.from_parents(table.nodes, found.parents)
@@ -253,28 +254,34 @@ def test_steps_are_short_while_networks_are_compiled(make: Any) -> None:
     table = list_parent_sets(gaussian_score(GaussianBIC(), 1, 200, 50), max_parents=1)
     # A shape that nobody compiled before.
     search = make(hidden=(13, 7), batch=77 if make is RBNets else 78)
-    run = search.begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
-    for _ in range(150):
-        start = time.monotonic()
-        assert not run.step()
-        assert time.monotonic() - start < 0.4
-    start = time.monotonic()
-    run.best()
-    assert time.monotonic() - start < 0.3
+    RBNets().search(*tiny(), np.random.default_rng(0), Watch())  # imports JAX
+    polls = Polls(150)
+    watch = Watch(stop=polls)
+    search.search(table, Knowledge().bind(table.nodes), np.random.default_rng(0), watch)
+    assert watch.stopped
+    assert polls.longest < 0.4
+    assert time.monotonic() - polls.times[-1] < 0.3
 
 
-def test_jax_is_imported_before_the_first_step() -> None:
-    """Ctrl-C while a step imported it crashed the process."""
+def tiny() -> tuple[ScoreTable, BoundKnowledge]:
+    table = ScoreTable.from_lists(["a", "b"], [[((), -1.0)], [((), -2.0), ((0,), -1.0)]])
+    return table, Knowledge().bind(table.nodes)
+
+
+def test_jax_is_imported_before_the_first_poll() -> None:
+    """Ctrl-C while a search imported it crashed the process."""
     code = """if True:
         import sys
         import numpy as np
         from isthmus.graphs import Knowledge
         from isthmus.objectives import ScoreTable
-        from isthmus.searches import RBNets
+        from isthmus.searches import RBNets, Watch
 
         table = ScoreTable.from_lists(["a", "b"], [[((), -1.0)], [((), -2.0), ((0,), -1.0)]])
         assert "jax" not in sys.modules
-        RBNets().begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
-        assert "jaxlib" in sys.modules
+        known = Knowledge().bind(table.nodes)
+        watch = Watch(time_limit=60, stop=lambda: "jaxlib" in sys.modules)
+        RBNets().search(table, known, np.random.default_rng(0), watch)
+        assert watch.stopped and "jaxlib" in sys.modules
     """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

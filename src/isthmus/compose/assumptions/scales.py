@@ -8,7 +8,7 @@ from isthmus.compose.assumptions.table import RowTable
 from isthmus.compose.prepare import Problem
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS
-from isthmus.runs import drive
+from isthmus.runs import Watch
 from isthmus.scores import GaussianEBIC
 from isthmus.searches import Boss
 from isthmus.statistics import Kind, Moments
@@ -36,8 +36,9 @@ def units(problem: Problem, dag: DAG) -> tuple[str, ...]:
     plain = moments is not None and not moments.schema.of_kind(Kind.DISCRETE)
     if moments is not None and plain and len(dag.nodes) <= _MOST_COMPARED:
         score = GaussianEBIC().bind(moments.without_features().select(dag.nodes))
-        run = Boss(starts=1).begin(score, problem.constraints, np.random.default_rng(0))
-        reference = DAG.from_parents(dag.nodes, drive(run, "Boss")[0].parents)
+        rng = np.random.default_rng(0)
+        found = Boss(starts=1).search(score, problem.constraints, rng, Watch())
+        reference = DAG.from_parents(dag.nodes, found.parents)
     known = problem.knowledge
     pattern = reference.cpdag() if known == Knowledge() else reference.cpdag(known)
     confirmed = set(pattern.directed)

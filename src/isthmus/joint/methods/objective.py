@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar
 
+from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import Objective
 from isthmus.searches.base import Search
 
@@ -25,3 +26,7 @@ class JointObjective(Objective):
     @abstractmethod
     def default_search(self) -> Search[Any]:
         """Return the search to use if the user names none."""
+
+    @abstractmethod
+    def require(self, search: Any, knowledge: BoundKnowledge) -> None:
+        """Raise an error unless the study is for this search and knowledge; nothing is sent."""

@@ -24,7 +24,7 @@ from isthmus.joint.shares.terms import OWN
 from isthmus.objectives import Capability, Sense
 from isthmus.options import require_integer
 from isthmus.results.details import SearchDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.statistics import Kind
 
 Computation: TypeAlias = Generator[str, None, dict[str, Any]]
@@ -132,13 +132,53 @@ class SecretSearch(Search[SecretObjective]):
             object.__setattr__(self, "order", tuple(self.order))
         require_integer(self, "max_parents", least=0, optional=True)
 
-    def begin(
-        self, objective: SecretObjective, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> SecretRun:
-        """Start a run; nothing is sent before its first step."""
-        del rng
+    def search(
+        self,
+        objective: SecretObjective,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        """Compute with the other party; there is no graph before the end."""
         objective.require(self, knowledge)
-        return SecretRun(objective, self.request)
+        computation = objective.compute(self.request.of(objective.study))
+        outcome: dict[str, Any] | None = None
+        with watch.until_stopped():
+            watch.poll("connecting")
+            while outcome is None:
+                try:
+                    text = next(computation)
+                except StopIteration as end:
+                    outcome = end.value
+                else:
+                    watch.poll(text)
+        if outcome is None:
+            computation.close()
+            raise AbortedError(
+                "The run ended before there was a graph. Call learn again at both parties to "
+                "resume it; without a time limit, or with a longer one.",
+                reason="time limit",
+            )
+        index = {name: i for i, name in enumerate(objective.nodes)}
+        parents = outcome["parents"]
+        tables = [OwnTable.from_dict(plain) for plain in outcome.get(OWN, [])]
+        withheld = [table.variable for table in tables if table.counts is None]
+        note = f"Withheld, for small cells or people with equal values: {', '.join(withheld)}."
+        exact = self.request is StructureOnlyRequest
+        terms = objective.terms
+        score = terms.score if objective.study.schema.of_kind(Kind.DISCRETE) else "the Gaussian BIC"
+        return SearchResult(
+            tuple(tuple(sorted(index[p] for p in parents[n])) for n in objective.nodes),
+            nan,
+            SecretDetails({table.variable: table for table in tables}),
+            gap=0.0 if exact else None,
+            notes=(SECRET, *([note] if withheld else [])),
+            conclusion=(
+                f"both parties computed the {'best parents' if exact else 'parents'} of "
+                f"{len(terms.order)} variables by {score}, at most {terms.max_parents} each, in "
+                "the order of the study."
+            ),
+        )
 
 
 @final
@@ -163,58 +203,3 @@ class StructureOnly(SecretSearch):
     """
 
     request: ClassVar[type[TwoPartyRequest]] = StructureOnlyRequest
-
-
-@final
-class SecretRun(Run[SearchResult]):
-    """A computation with the other party, which has no graph before its end."""
-
-    def __init__(self, objective: SecretObjective, request: type[TwoPartyRequest]) -> None:
-        self._objective = objective
-        self._exact = request is StructureOnlyRequest
-        self._computation = objective.compute(request.of(objective.study))
-        self._text = "connecting"
-        self._outcome: dict[str, Any] | None = None
-
-    def step(self) -> bool:
-        """Wait for the engine for a moment, and return whether it has finished."""
-        try:
-            self._text = next(self._computation)
-        except StopIteration as end:
-            self._outcome = end.value
-        return self._outcome is not None
-
-    def best(self) -> SearchResult:
-        """Return the graph; if there is none yet, end the computation at both parties."""
-        if self._outcome is None:
-            self._computation.close()
-            raise AbortedError(
-                "The run ended before there was a graph. Call learn again at both parties to "
-                "resume it; without a time limit, or with a longer one.",
-                reason="time limit",
-            )
-        index = {name: i for i, name in enumerate(self._objective.nodes)}
-        parents = self._outcome["parents"]
-        tables = [OwnTable.from_dict(plain) for plain in self._outcome.get(OWN, [])]
-        withheld = [table.variable for table in tables if table.counts is None]
-        note = f"Withheld, for small cells or people with equal values: {', '.join(withheld)}."
-        return SearchResult(
-            tuple(tuple(sorted(index[p] for p in parents[n])) for n in self._objective.nodes),
-            nan,
-            SecretDetails({table.variable: table for table in tables}),
-            gap=0.0 if self._exact else None,
-            notes=(SECRET, *([note] if withheld else [])),
-        )
-
-    def describe(self) -> tuple[str, float, float | None]:
-        return self._text, nan, None
-
-    def conclusion(self) -> str:
-        terms = self._objective.terms
-        which = "best parents" if self._exact else "parents"
-        discrete = self._objective.study.schema.of_kind(Kind.DISCRETE)
-        score = terms.score if discrete else "the Gaussian BIC"
-        return (
-            f"both parties computed the {which} of {len(terms.order)} variables by "
-            f"{score}, at most {terms.max_parents} each, in the order of the study."
-        )

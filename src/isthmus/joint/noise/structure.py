@@ -21,7 +21,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.joint.noise.dependence import Dependence, pair
 from isthmus.joint.noise.interactions import Positions
 from isthmus.objectives.local import PythonLocalScore
-from isthmus.runs import drive
+from isthmus.runs import Watch
 from isthmus.searches import XGES
 
 Skeleton: TypeAlias = frozenset[Positions]
@@ -190,8 +190,8 @@ def directed(seen: Dependence, skeleton: Skeleton) -> list[tuple[int, ...]]:
         forbidden[a, b] = forbidden[b, a] = False
     known = BoundKnowledge(np.zeros((size, size), dtype=bool), forbidden)
     objective = PythonLocalScore([str(i) for i in range(size)], score, equivalent=True)
-    run = XGES(max_parents=MOST_PARENTS).begin(objective, known, np.random.default_rng(0))
-    return list(drive(run, "XGES")[0].parents)
+    xges = XGES(max_parents=MOST_PARENTS)
+    return list(xges.search(objective, known, np.random.default_rng(0), Watch()).parents)
 
 
 def collider_evidence(seen: Dependence, near: dict[int, set[int]], a: int, v: int, b: int) -> float:

@@ -20,9 +20,8 @@ from isthmus.objectives import INDEPENDENT_NOISE, NoiseFit, NoiseTest
 from isthmus.options import require_instance, require_number
 from isthmus.plurals import counted
 from isthmus.results.details import NoiseDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.searches.orders.boss import Boss
-from isthmus.types import Work
 
 _RATIO = 8.0
 """The direction that is excluded must misfit this many times as much as the other one may. Where
@@ -84,28 +83,41 @@ class LiNGAM(Search[NoiseTest]):
         require_number(self, "alpha", above=0, below=1)
         require_instance(self, "dag_search", Boss, "Boss()")
 
-    def begin(
-        self, objective: NoiseTest, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run; it uses the random numbers of `Boss`."""
-        return _LiNGAMRun(self, objective, knowledge, rng)
+    def search(
+        self,
+        objective: NoiseTest,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        """Return the best graph, with the directions that the tests have told."""
+        found = self.dag_search.search(objective.local_score(), knowledge, rng, watch)
+        directions = _Directions(self, objective, knowledge, rng, watch, found)
+        with watch.until_stopped():
+            if not watch.stopped:
+                directions.find()
+        return directions.result()
 
 
 @final
-class _LiNGAMRun(Run[SearchResult]):
+class _Directions:
+    """The graph, and the directions that tests have told so far."""
+
     def __init__(
         self,
         options: LiNGAM,
         test: NoiseTest,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
+        watch: Watch,
+        dag: SearchResult,
     ) -> None:
         self._alpha = options.alpha
         self._test = test
         self._knowledge = knowledge
-        self._rng = rng
+        self._rng, self._watch = rng, watch
         self._score = test.local_score()
-        self._dag = options.dag_search.begin(self._score, knowledge, rng)
+        self._dag = dag
         self._max_parents = options.dag_search.max_parents
         self._parents: Parents = ()
         self._graph: Mixed | None = None
@@ -113,23 +125,21 @@ class _LiNGAMRun(Run[SearchResult]):
         self._known: dict[tuple[int, int], NoiseFit] = {}
         self._directions: dict[tuple[int, int], float] = {}
         self._rejected: list[str] = []
-        self._work = self._iterate()
 
-    def _iterate(self) -> Work[None]:
-        while not self._dag.step():
-            yield
-        self._parents = yield from self._ordered(self._dag.best().parents)
+    def find(self) -> None:
+        """Improve the order, orient edges, and test the parents that follow."""
+        self._parents = self._ordered(self._dag.parents)
         self._graph = _class_of(self._parents, self._knowledge)
-        yield from self._orientation(self._graph)
+        self._orientation(self._graph)
         level = self._alpha / len(self._test.nodes)
         for node, (own, around) in enumerate(
             zip(self._graph.parents, self._graph.neighbours, strict=True)
         ):
             if own and not around and self._fit(node, own).p_value < level:
                 self._rejected.append(self._test.nodes[node])
-            yield
+            self._poll(self._graph)
 
-    def _ordered(self, parents: Parents) -> Work[Parents]:
+    def _ordered(self, parents: Parents) -> Parents:
         """Improve the order of a graph by the noise, and choose parents along it."""
         noise = self._test.noise_score()
         order = topological(parents)
@@ -144,12 +154,11 @@ class _LiNGAMRun(Run[SearchResult]):
                 max_parents=self._max_parents,
             )
             run.start(np.array(order), refine=refine)
-            while not run.step():
-                yield
+            self._watch.run(run.step)
             order = tuple(run.order().tolist())
         return run.parents()
 
-    def _orientation(self, graph: Mixed) -> Work[None]:
+    def _orientation(self, graph: Mixed) -> None:
         """Orient edges until the tests tell no more."""
         open_edges = list(graph.undirected())
         while open_edges:
@@ -157,7 +166,7 @@ class _LiNGAMRun(Run[SearchResult]):
             possible: dict[tuple[int, int], NoiseFit] = {}
             for node in sorted({end for edge in open_edges for end in edge}):
                 possible |= self._possible(graph, node)
-                yield
+                self._poll(graph)
             self._directions |= {edge: fit.p_value for edge, fit in possible.items()}
             for a, b in open_edges:
                 for edge, is_ab in (((a, b), True), ((b, a), False)):
@@ -206,12 +215,13 @@ class _LiNGAMRun(Run[SearchResult]):
             self._known[key] = self._test.fit(node, list(bits(parents)))
         return self._known[key]
 
-    def step(self) -> bool:
-        return next(self._work, self) is self
+    def _poll(self, graph: Mixed) -> None:
+        left = counted(sum(1 for _ in graph.undirected()), "open edge")
+        self._watch.poll(f"{left}, {len(self._known):,} tests", self._dag.score)
 
-    def best(self) -> SearchResult:
+    def result(self) -> SearchResult:
         """Return the best graph so far, with the directions that the tests have told."""
-        best = self._dag.best()
+        best = self._dag
         if self._graph is None:
             return best
         edges = [(a, b) for b, own in enumerate(self._parents) for a in own]
@@ -226,6 +236,11 @@ class _LiNGAMRun(Run[SearchResult]):
             details=NoiseDetails(named),
             identified=tuple(self._oriented),
             notes=(*best.notes, *self._contradictions(self._graph), *self._misfits()),
+            conclusion=(
+                "a graph of a high score, improved by a model of the noise, and then "
+                f"{len(self._known):,} tests of noise oriented "
+                f"{counted(len(self._oriented), 'edge')}."
+            ),
         )
 
     def _contradictions(self, graph: Mixed) -> tuple[str, ...]:
@@ -257,22 +272,6 @@ class _LiNGAMRun(Run[SearchResult]):
             "wrong, a common cause may be missing, or effects may be nonlinear."
         )
         return (note,)
-
-    def describe(self) -> tuple[str, float, float | None]:
-        if self._graph is None:
-            return self._dag.describe()
-        left = sum(1 for _ in self._graph.undirected())
-        return (
-            f"{counted(left, 'open edge')}, {len(self._known):,} tests",
-            self._dag.best().score,
-            None,
-        )
-
-    def conclusion(self) -> str:
-        return (
-            "a graph of a high score, improved by a model of the noise, and then "
-            f"{len(self._known):,} tests of noise oriented {counted(len(self._oriented), 'edge')}."
-        )
 
 
 def _quality(fit: NoiseFit) -> tuple[float, float]:

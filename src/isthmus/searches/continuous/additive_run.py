@@ -22,7 +22,7 @@ from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
-from isthmus.searches.base import Run, SearchResult
+from isthmus.searches.base import SearchResult, Watch
 from isthmus.searches.continuous.additive_path import (
     AdditiveCandidate,
     AdditivePath,
@@ -36,7 +36,7 @@ from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
 from isthmus.searches.continuous.order_descent import SolvedOrder
-from isthmus.types import Bools, Floats, Work, advance
+from isthmus.types import Bools, Floats, Work
 
 NetworkOf: TypeAlias = Callable[[Bools, Floats], DynamicNetwork]
 
@@ -82,7 +82,7 @@ class AdditiveOptions:
 
 
 @final
-class AdditiveRun(Run[SearchResult]):
+class AdditiveRun:
     """A run over an additive loss.
 
     Parameters
@@ -123,10 +123,12 @@ class AdditiveRun(Run[SearchResult]):
         self._answer: Answer | None = None
         self._recorded = time.monotonic()
         self._text = "units of the noise"
-        self._work = self._stages()
 
-    def step(self) -> bool:
-        return advance(self._work, _SLICE)
+    def search(self, watch: Watch) -> SearchResult:
+        """Return the best graph until the end, or until it is time to stop."""
+        with watch.until_stopped():
+            watch.complete(self._stages(), self._say)
+        return replace(self._best_so_far(), conclusion="" if watch.stopped else self._conclusion())
 
     def _stages(self) -> Work[None]:
         path = yield from self._begin()
@@ -325,7 +327,7 @@ class AdditiveRun(Run[SearchResult]):
         kept: Bools = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
         return kept
 
-    def best(self) -> SearchResult:
+    def _best_so_far(self) -> SearchResult:
         """Return the graph recorded last; at first it has the required edges only."""
         answer = self._answer
         if answer is None:
@@ -376,11 +378,11 @@ class AdditiveRun(Run[SearchResult]):
         parents += [()] * (len(self._objective.nodes) - self._objective.targets)
         return SearchResult(tuple(parents), value, details, converged=residual <= RESIDUAL)
 
-    def describe(self) -> tuple[str, float, float | None]:
+    def _say(self) -> tuple[str, float, float | None]:
         value = np.nan if self._descent is None else self._descent.value * self._normalised.unit**2
         return self._text, value, None
 
-    def conclusion(self) -> str:
+    def _conclusion(self) -> str:
         best = self._best()
         reason = (
             f"stopped after {self._options.sweeps} sweeps over the order"

@@ -13,7 +13,7 @@ from isthmus.graphs.lags import Lag
 from isthmus.objectives import LAGGED_MODEL, AdditiveLoss
 from isthmus.options import require_instance, require_integer, require_number
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.types import Bools, Floats
@@ -61,10 +61,13 @@ class Dynotears(Search[AdditiveLoss]):
         require_integer(self, "sweeps", least=0)
         require_instance(self, "criterion", FamilyEBIC, "FamilyEBIC()")
 
-    def begin(
-        self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run; nothing in it is random."""
+    def search(
+        self,
+        objective: AdditiveLoss,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
         if objective.targets == len(objective.nodes) or not objective.lags:
             raise MismatchError(
                 "Dynotears needs earlier steps, and the objective has none. "
@@ -86,7 +89,7 @@ class Dynotears(Search[AdditiveLoss]):
             self.sweeps,
             self.criterion,
         )
-        return AdditiveRun(objective, knowledge, options, network_of)
+        return AdditiveRun(objective, knowledge, options, network_of).search(watch)
 
 
 def _each(past: Bools, now: float | None, lagged: float | None) -> Floats | None:

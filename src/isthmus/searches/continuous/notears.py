@@ -9,7 +9,7 @@ minimum of the problem itself and not only of a relaxation.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -23,7 +23,7 @@ from isthmus.objectives.local import LocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
 from isthmus.options import require_boolean, require_instance, require_integer, require_number
 from isthmus.results.details import WeightDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.searches.continuous.cuts import Cut, best_cut, cut_at, judged, left_by
 from isthmus.searches.continuous.notears_penalties import (
     L1,
@@ -127,14 +127,18 @@ class Notears(Search[SmoothLoss]):
         require_boolean(self, "refine")
         require_integer(self, "starts", least=1)
 
-    def begin(
-        self, objective: SmoothLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        return _NotearsRun(self, SECOND_MOMENTS.require(objective), knowledge, rng)
+    def search(
+        self,
+        objective: SmoothLoss,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        return _Notears(self, SECOND_MOMENTS.require(objective), knowledge, rng).search(watch)
 
 
 @final
-class _NotearsRun(Run[SearchResult]):
+class _Notears:
     def __init__(
         self,
         options: Notears,
@@ -165,11 +169,12 @@ class _NotearsRun(Run[SearchResult]):
         self._refining: Refinement | None = None
         self._best_order = np.empty(0, np.int64)
         self._score: LocalScore | None = None
-        self._work = self._stages()
 
-    def step(self) -> bool:
-        """Advance to the next point at which the run can be stopped."""
-        return bool(next(self._work, True))
+    def search(self, watch: Watch) -> SearchResult:
+        """Return the best graph until the end, or until it is time to stop."""
+        with watch.until_stopped():
+            watch.complete(self._stages(), self._say)
+        return replace(self._best_so_far(), conclusion="" if watch.stopped else self._conclusion())
 
     def _stages(self) -> Work[None]:
         many = len(self._penalties)
@@ -331,7 +336,7 @@ class _NotearsRun(Run[SearchResult]):
         factors: Floats = self._unit[None, :] / self._unit[:, None]
         return factors
 
-    def best(self) -> SearchResult:
+    def _best_so_far(self) -> SearchResult:
         """Return the graph that the criterion prefers; at first the one that the weights show."""
         best = best_of(self._kept) if self._kept else self._provisional()
         kept = best.cut.kept
@@ -378,11 +383,11 @@ class _NotearsRun(Run[SearchResult]):
             path=tuple(one.row() for one in self._kept),
         )
 
-    def describe(self) -> tuple[str, float, float | None]:
+    def _say(self) -> tuple[str, float, float | None]:
         best = min((one.objective for one in self._kept), default=np.inf)
         return self._text, best, self._done
 
-    def conclusion(self) -> str:
+    def _conclusion(self) -> str:
         if not self._options.refine:
             return "the weights are optimal for the order of the relaxed solution."
         if len(self._unit) > COARSE:

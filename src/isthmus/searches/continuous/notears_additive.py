@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss
 from isthmus.options import require_instance, require_integer, require_number
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 
@@ -51,10 +51,13 @@ class NotearsAdditive(Search[AdditiveLoss]):
         require_integer(self, "sweeps", least=0)
         require_instance(self, "criterion", FamilyEBIC, "FamilyEBIC()")
 
-    def begin(
-        self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run; nothing in it is random."""
+    def search(
+        self,
+        objective: AdditiveLoss,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
         each = np.ones(len(objective.nodes))
         options = AdditiveOptions(
             None if self.penalty is None else self.penalty * each,
@@ -62,4 +65,4 @@ class NotearsAdditive(Search[AdditiveLoss]):
             self.sweeps,
             self.criterion,
         )
-        return AdditiveRun(objective, knowledge, options)
+        return AdditiveRun(objective, knowledge, options).search(watch)

@@ -15,7 +15,7 @@ from isthmus.objectives import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parametric import NodeModel
 from isthmus.options import require_instance, require_number
 from isthmus.results.details import ModelDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.searches.continuous.central_path import (
     SMOOTHING,
     CentralPath,
@@ -24,7 +24,7 @@ from isthmus.searches.continuous.central_path import (
     allowed_edges,
 )
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
-from isthmus.types import Bools, Floats, Integers, Work, advance, completed
+from isthmus.types import Bools, Floats, Integers, Work, completed
 
 _PATH = (
     PathStage(1.0, 1.0, 1e-5, 500),
@@ -78,15 +78,18 @@ class NotearsMLP(Search[ParametricLoss]):
         require_number(self, "threshold", least=0, optional=True)
         require_instance(self, "criterion", FamilyEBIC, "FamilyEBIC()")
 
-    def begin(
-        self, objective: ParametricLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run; the first parameters are drawn."""
-        return _ParametricRun(self, objective, knowledge, rng)
+    def search(
+        self,
+        objective: ParametricLoss,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        return _Perceptrons(self, objective, knowledge, rng).search(watch)
 
 
 @final
-class _ParametricRun(Run[SearchResult]):
+class _Perceptrons:
     def __init__(
         self,
         options: NotearsMLP,
@@ -104,10 +107,12 @@ class _ParametricRun(Run[SearchResult]):
         self._models: list[NodeModel] = []
         self._answer: SearchResult | None = None
         self._text = "central path"
-        self._work = self._stages()
 
-    def step(self) -> bool:
-        return advance(self._work, _SLICE)
+    def search(self, watch: Watch) -> SearchResult:
+        """Return the best graph until the end, or until it is time to stop."""
+        with watch.until_stopped():
+            watch.complete(self._stages(), self._say)
+        return replace(self._best_so_far(), conclusion="" if watch.stopped else self._conclusion())
 
     def _stages(self) -> Work[None]:
         self._active = yield from self._screened()
@@ -222,7 +227,7 @@ class _ParametricRun(Run[SearchResult]):
         threshold = self._options.threshold
         return acyclic_part(weights, self._required, _CANDIDATE if threshold is None else threshold)
 
-    def best(self) -> SearchResult:
+    def _best_so_far(self) -> SearchResult:
         """Return the graph recorded last; at first it has the required edges only."""
         if self._answer is not None:
             return self._answer
@@ -335,10 +340,10 @@ class _ParametricRun(Run[SearchResult]):
         each: NDArray[Any] = values[np.where(edge < 0, edges.size, edge)]
         return each
 
-    def describe(self) -> tuple[str, float, float | None]:
+    def _say(self) -> tuple[str, float, float | None]:
         return self._text, np.nan, None
 
-    def conclusion(self) -> str:
+    def _conclusion(self) -> str:
         residual = max((model.residual for model in self._models), default=0.0)
         return (
             "the networks are fitted along the graph that the path ended in (largest violation of "

@@ -14,7 +14,8 @@ import numpy as np
 from isthmus.kernels import _native
 from isthmus.objectives import ScoreTable
 from isthmus.objectives.table import Words
-from isthmus.types import Floats, Integers, Work
+from isthmus.runs import Say, Watch
+from isthmus.types import Floats, Integers
 
 Line = tuple[int, float, int]
 """A parent set as a bit mask, its score, and its line in the table."""
@@ -85,8 +86,8 @@ class PartSearch(ABC):
     """A running search for the best graphs of one component."""
 
     @abstractmethod
-    def step(self) -> bool:
-        """Do some work; return whether the search is done."""
+    def run(self, watch: Watch, say: Say) -> None:
+        """Search until the graphs are proven."""
 
     @property
     @abstractmethod
@@ -111,7 +112,7 @@ class PartSearch(ABC):
         """Report progress."""
 
 
-def decompose(table: ScoreTable, slack: float = 0.0) -> Work[list[Component]]:
+def decompose(table: ScoreTable, watch: Watch, slack: float = 0.0) -> list[Component]:
     """Split the nodes into strongly connected components of the graph of possible parents.
 
     Fan, Malone and Yuan 2014. Parents outside a component can precede it in every relevant order,
@@ -124,6 +125,5 @@ def decompose(table: ScoreTable, slack: float = 0.0) -> Work[list[Component]]:
         np.ascontiguousarray(table.scores, np.float64),
         slack=slack,
     )
-    while not split.step():
-        yield
+    watch.run(split.step)
     return [Component(tuple(nodes.tolist()), *arrays) for nodes, *arrays in split.components()]

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import heapq
 import math
-import time
 from collections.abc import Callable, Iterator
 from typing import final
 
 from isthmus.graphs.bits import bits
 from isthmus.graphs.order import reach
+from isthmus.runs import Watch
 from isthmus.searches.exact.components import Choice, Component
-from isthmus.types import Work
 
-_SLICE = 0.01
-"""Seconds between two pauses."""
 MARGIN = 1e-6
 """SCIP treats scores within this margin as equal, so the search extends below the slack by it."""
 
 
 def enumerate_near_best(
-    part: Component, value_of: Callable[[int], float | None], floor: float, most: int
-) -> Work[list[Choice]]:
+    part: Component,
+    value_of: Callable[[int], float | None],
+    floor: float,
+    most: int,
+    watch: Watch,
+) -> list[Choice]:
     """List the best graphs of one component.
 
     Each graph is decomposed sink by sink, always removing the sink with the highest number, so that
@@ -38,19 +39,26 @@ def enumerate_near_best(
         Graphs that score less are omitted.
     most
         Maximum number of graphs.
+    watch
+        Says when to stop.
     """
-    enumeration = _Enumeration(part, value_of, floor, most)
-    yield
-    yield from enumeration.visit((1 << len(part)) - 1, 0, 0.0)
+    enumeration = _Enumeration(part, value_of, floor, most, watch)
+    watch.poll()
+    enumeration.visit((1 << len(part)) - 1, 0, 0.0)
     return enumeration.choices()
 
 
 @final
 class _Enumeration:
     def __init__(
-        self, part: Component, value_of: Callable[[int], float | None], floor: float, most: int
+        self,
+        part: Component,
+        value_of: Callable[[int], float | None],
+        floor: float,
+        most: int,
+        watch: Watch,
     ) -> None:
-        self._part = part
+        self._part, self._watch = part, watch
         self._lists = part.lists
         self._value_of = value_of
         self._floor = floor - 1e-9 * max(1.0, abs(floor))
@@ -58,16 +66,13 @@ class _Enumeration:
         self._chosen = [0] * len(part)
         self._kept: list[tuple[float, int, tuple[int, ...]]] = []
         self._count = 0
-        self._pause = time.monotonic() + _SLICE
 
-    def visit(self, left: int, barred: int, sure: float) -> Work[None]:
+    def visit(self, left: int, barred: int, sure: float) -> None:
         """Choose a sink among the nodes that are left, and its parents, in all ways."""
         if not left:
             self._keep(sure)
             return
-        if time.monotonic() > self._pause:
-            yield
-            self._pause = time.monotonic() + _SLICE
+        self._watch.poll()
         for hope, x, mask, score, line in self._options(left, barred, sure):
             if hope < self._floor:
                 break
@@ -75,7 +80,7 @@ class _Enumeration:
             self._chosen[x] = line
             # A remaining node above x was not a sink, so it must have a child removed later.
             above = rest >> (x + 1) << (x + 1)
-            yield from self.visit(rest, (barred | above) & ~mask & rest, sure + score)
+            self.visit(rest, (barred | above) & ~mask & rest, sure + score)
 
     def _options(
         self, left: int, barred: int, sure: float
@@ -141,8 +146,8 @@ def combine(first: list[Choice], second: list[Choice], most: int, slack: float) 
 
 
 def graphs_around(
-    part: Component, start: tuple[int, ...], most: int
-) -> Work[list[tuple[int, ...]]]:
+    part: Component, start: tuple[int, ...], most: int, watch: Watch
+) -> list[tuple[int, ...]]:
     """Find good graphs near a given one, as a lower bound for the ranking.
 
     Each step changes the parents of one node or reverses an edge, starting from the best graph that
@@ -156,6 +161,8 @@ def graphs_around(
         Position of each node's parent set in its list.
     most
         Maximum number of graphs.
+    watch
+        Says when to stop.
     """
     score = sum(lines[i][1] for lines, i in zip(part.lists, start, strict=True))
     kept = [(score, start)]
@@ -173,7 +180,7 @@ def graphs_around(
             seen.add(after)
             heapq.heappush(waiting, (-score, after))
             (heapq.heappushpop if full else heapq.heappush)(kept, (score, after))
-        yield
+        watch.poll()
     return [graph for _, graph in kept]
 
 

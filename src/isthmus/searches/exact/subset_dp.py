@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -14,9 +13,8 @@ from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.table_stage import TableLines, TableStage, first_graph, parents_of
-from isthmus.searches.optimality_text import best_graph
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
+from isthmus.searches.tables import TableLines, TableStage, best_graph, first_graph, parents_of
 
 _MAX_NODES = 28
 
@@ -51,76 +49,46 @@ class SubsetDP(Search[LocalScore]):
     def __post_init__(self) -> None:
         require_integer(self, "max_parents", least=0, optional=True)
 
-    def begin(
+    def search(
         self,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run[SearchResult]:
+        watch: Watch,
+    ) -> SearchResult:
         d = len(objective.nodes)
         if d > _MAX_NODES:
             raise MismatchError(
                 f"SubsetDP visits every subset of the nodes, so it accepts at most {_MAX_NODES} "
                 f"nodes; {d} were given. Use AStar() or ILP()."
             )
-        return _Run(self, objective, knowledge, rng)
-
-
-@final
-class _Run(Run[SearchResult]):
-    def __init__(
-        self,
-        options: SubsetDP,
-        objective: LocalScore | ScoreTable,
-        knowledge: BoundKnowledge,
-        rng: np.random.Generator,
-    ) -> None:
-        self._stage = TableStage(objective, knowledge, options.max_parents)
-        self._knowledge = knowledge
-        self._max_parents = options.max_parents
-        self._rng = rng
-        self._d = len(objective.nodes)
-        self._first: tuple[tuple[tuple[int, ...], ...], float] | None = None
-        self._subsets: _native.SubsetDP | None = None
-        self._work = self._steps()
-
-    def step(self) -> bool:
-        """List parent sets, then solve some subsets."""
-        return next(self._work, True) is not None
-
-    def _steps(self) -> Iterator[None]:
-        table = yield from self._stage.steps()
-        lines = TableLines(table)
-        yield from lines.prepare()
-        chosen, total = yield from first_graph(lines, self._rng)
-        self._first = parents_of(table, chosen), total
-        masks = np.ascontiguousarray(table.sets[:, 0])
-        self._subsets = _native.SubsetDP(table.starts, masks, table.scores)
-        while not self._subsets.step():
-            yield
-
-    def best(self) -> SearchResult:
-        """Return the optimal graph, or an initial graph until all subsets are solved."""
-        if self._first is None:
-            return self._stage.fallback(self._rng)
-        table = self._stage.table
-        assert table is not None
-        if self._subsets is None or not self._subsets.done:
-            return SearchResult(*self._first, ExactDetails(None, None, len(table)))
-        lines = self._subsets.lines()
+        stage = TableStage(objective, knowledge, self.max_parents)
+        first: SearchResult | None = None
+        subsets: _native.SubsetDP | None = None
+        with watch.until_stopped():
+            table = stage.listed(watch)
+            chosen, total = first_graph(TableLines(table, watch), rng, watch)
+            details = ExactDetails(None, None, len(table))
+            first = SearchResult(parents_of(table, chosen), total, details)
+            masks = np.ascontiguousarray(table.sets[:, 0])
+            subsets = _native.SubsetDP(table.starts, masks, table.scores)
+            text = f"of {2**d} subsets"
+            watch.run(
+                subsets.step, lambda: (f"{subsets.solved} {text}", total, subsets.solved / 2**d)
+            )
+        if first is None:
+            return stage.fallback(rng)
+        if subsets is None or not subsets.done:
+            return first
+        lines = subsets.lines()
         score = float(table.scores[lines].sum())
         gap = 0.0 if table.complete else None
         bound = None if gap is None else score
-        details = ExactDetails(bound, gap, len(table), self._d, {"subsets": 2**self._d})
-        return SearchResult(parents_of(table, lines), score, details, gap)
-
-    def describe(self) -> tuple[str, float, float | None]:
-        if self._first is None or self._subsets is None:
-            text, done = self._stage.describe()
-            return text, -np.inf, done
-        solved, size = self._subsets.solved, 2**self._d
-        return f"{solved} of {size} subsets", self._first[1], solved / size
-
-    def conclusion(self) -> str:
-        claim = best_graph(self._knowledge, self._max_parents, self._stage.table)
-        return f"{claim}: every subset was solved."
+        claim = best_graph(knowledge, self.max_parents, table)
+        return SearchResult(
+            parents_of(table, lines),
+            score,
+            ExactDetails(bound, gap, len(table), d, {"subsets": 2**d}),
+            gap,
+            conclusion=f"{claim}: every subset was solved.",
+        )

@@ -7,8 +7,6 @@ is the most accurate search in our benchmarks.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypedDict, final
 
@@ -17,13 +15,13 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels import _native
 from isthmus.kernels.orders import BossRun, ParallelBossRun, Parents, required_graph
+from isthmus.kernels.scoring import LocalScore as Kernel
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_boolean, require_integer, require_jobs
+from isthmus.plurals import counted
 from isthmus.results.details import BossDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.table_stage import settle
-from isthmus.searches.orders.starts import Starts, canonical_labels
-from isthmus.searches.orders.table_orders import OrderSearchState
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
+from isthmus.searches.orders.table_searches import OrderSearchState
 from isthmus.types import Bools, Integers
 
 _BATCH = 4
@@ -32,6 +30,18 @@ _FAMILIES_PER_STEP, _TYPICAL_PARENTS, _PER_PLACE = 20, 3, 3e-8
 """What a step of the choice of parents and a place in the order cost: a step takes as long as this
 many families, because extensions of one parent set share most of their work, and a sweep tries d²
 places. See ``benchmarks/orders/starts.py``."""
+_REACHED = 5
+"""The best score is taken for the best of all when so many random starts have reached it."""
+_FEWEST, _SECONDS, _MOST_SECONDS = 4, 1.0, 4.0
+"""Otherwise random starts go on for a second of estimated work, and there are four of them if that
+takes no longer than four seconds. See ``benchmarks/orders/starts.py``."""
+_PERTURBATIONS, _LONG_SECONDS = 10, 30.0
+"""A search that perturbs its best order ends when as many perturbations in a row have failed as
+there are variables. After a second of estimated work this many failures are enough, and after
+thirty seconds it ends anyway. Chosen on few tables; ``benchmarks/orders/dense.py`` measures the
+result."""
+_SAME = 1e-9
+"""Relative difference of scores that are called the same."""
 
 
 @final
@@ -83,19 +93,23 @@ class Boss(Search[LocalScore]):
         require_boolean(self, "independent_starts")
         require_jobs(self, "jobs")
 
-    def begin(
+    def search(
         self,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run[SearchResult]:
+        watch: Watch,
+    ) -> SearchResult:
         table = PARENT_SETS.of(objective)
         if table is not None:
             orders = OrderSearchState(
-                table, knowledge, rng, max_parents=self.max_parents, max_parent_sets=None
+                table, knowledge, rng, watch, max_parents=self.max_parents, max_parent_sets=None
             )
-            return BossTableRun(self.starts, orders)
-        return _BossRun(self, LOCAL_SCORES.require(objective), knowledge, rng)
+            return _search_table(self.starts, orders)
+        boss = _Boss(self, LOCAL_SCORES.require(objective), knowledge, rng, watch)
+        with watch.until_stopped():
+            boss.search()
+        return boss.result()
 
 
 class _Rules(TypedDict):
@@ -108,34 +122,33 @@ class _Rules(TypedDict):
 
 
 @final
-class _BossRun(Run[SearchResult]):
+class _Boss:
+    """The starts, and the best order of all."""
+
     def __init__(
         self,
         options: Boss,
         objective: LocalScore,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
+        watch: Watch,
     ) -> None:
         self._options = options
         self._objective = objective
         self._knowledge = knowledge
-        self._rng = rng
+        self._rng, self._watch = rng, watch
         variables = None if options.independent_starts else len(objective.nodes)
         self._starts = Starts(options.starts, variables=variables)
         self._run: BossRun | ParallelBossRun | None = None
         self._families: dict[tuple[int, tuple[int, ...]], float] = {}
-        self._work = self._steps()
 
-    def step(self) -> bool:
-        """Search for a few milliseconds; the first step only lets the caller look at the clock.
+    def search(self) -> None:
+        """Search from all starts.
 
-        With 10,000 variables the set-up takes seconds, which there may not be.
+        It first lets the watch look at the clock: with 10,000 variables the set-up takes seconds.
         """
-        return next(self._work, True) is not None
-
-    def _steps(self) -> Iterator[None]:
-        yield
-        labels = yield from canonical_labels(self._objective.kernel)
+        self._watch.poll("setting up")
+        labels = canonical_labels(self._objective.kernel, self._watch)
         rules = _Rules(
             required=self._knowledge.required,
             forbidden=self._knowledge.forbidden,
@@ -143,28 +156,26 @@ class _BossRun(Run[SearchResult]):
             labels=labels,
         )
         if self._options.independent_starts:
-            yield from self._in_threads(rules, max(self._options.jobs, 0))
+            self._in_threads(rules, max(self._options.jobs, 0))
         else:
-            yield from self._one_by_one(rules)
+            self._one_by_one(rules)
 
-    def _one_by_one(self, rules: _Rules) -> Iterator[None]:
+    def _one_by_one(self, rules: _Rules) -> None:
         run = self._run = BossRun(self._objective.kernel, self._rng, starts=1, **rules)
         while True:
-            while not run.step():
-                yield
+            self._watch.run(run.step, lambda: (run.describe(), run.score, None))
             self._starts.record(self._total(run.current()))
             if not self._starts.more(self._seconds(run.work)):
                 return
             run.allow(1)
 
-    def _in_threads(self, rules: _Rules, jobs: int) -> Iterator[None]:
+    def _in_threads(self, rules: _Rules, jobs: int) -> None:
         """Begin starts in batches, whose size must not depend on the number of threads."""
         batch = _BATCH if self._options.starts is None else self._options.starts
         kernel = self._objective.kernel
         run = self._run = ParallelBossRun(kernel, self._rng, starts=batch, jobs=jobs, **rules)
         while True:
-            while not run.step():
-                yield
+            self._watch.run(run.step, lambda: (run.describe(), run.score, None))
             for score in run.scores()[self._starts.number :]:
                 self._starts.record(score)
             if not self._starts.more(self._seconds(run.work)):
@@ -187,23 +198,20 @@ class _BossRun(Run[SearchResult]):
         per_family = _FAMILIES_PER_STEP * self._objective.seconds(_TYPICAL_PARENTS)
         return families * per_family + sweeps * d**2 * _PER_PLACE
 
-    def best(self) -> SearchResult:
+    def result(self) -> SearchResult:
         """Return the graph of the best order so far, including the current one."""
         if self._run is None:
             return SearchResult(
                 *required_graph(self._objective.kernel, self._knowledge.required),
                 BossDetails(0, 0),
             )
-        details = BossDetails(self._starts.number, self._starts.reached)
-        return SearchResult(*self._run.best(), details, notes=self._starts.notes())
-
-    def describe(self) -> tuple[str, float, float | None]:
-        if self._run is None:
-            return "setting up", math.nan, None
-        return self._run.describe(), self._run.score, None
-
-    def conclusion(self) -> str:
-        return self._starts.conclusion()
+        starts = self._starts
+        return SearchResult(
+            *self._run.best(),
+            BossDetails(starts.number, starts.reached),
+            notes=starts.notes(),
+            conclusion=starts.conclusion(),
+        )
 
 
 _CHUNK = 32
@@ -211,61 +219,134 @@ _PER_LINE, _PER_PLACE = 1e-8, 3e-8
 """Estimated seconds of a sweep per line of the table, and per place that a variable can take."""
 
 
-@final
-class BossTableRun(Run[SearchResult]):
-    """A run of BOSS that reads parents from a score table instead of grow-shrink trees."""
-
-    def __init__(self, starts: int | None, orders: OrderSearchState) -> None:
-        self._orders = orders
-        self._starts = Starts(starts)
-        self._start = 0
-        self._sweeps = 0
-        self._sweep = 0
-        self._run: _native.TableRun | None = None
-        self._total = -np.inf
-        self._work = self._steps()
-
-    def step(self) -> bool:
-        """Read the table, or move some variables."""
-        return next(self._work, True) is not None
-
-    def _steps(self) -> Iterator[None]:
-        orders = self._orders
-        yield from orders.prepare()
+def _search_table(starts: int | None, orders: OrderSearchState) -> SearchResult:
+    """Read parents from a score table instead of grow-shrink trees."""
+    kept = Starts(starts)
+    start = sweeps = 0
+    run: _native.TableRun | None = None
+    with orders.watch.until_stopped():
+        orders.prepare()
         per_sweep = _PER_LINE * len(orders.table) + _PER_PLACE * len(orders.nodes) ** 2
-        while self._starts.more(per_sweep * self._sweeps):
-            self._start += 1
-            self._sweep = 0
-            run = yield from orders.begin(orders.draw())
-            self._run, self._total = run, run.total
-            gained = 1.0
+        while kept.more(per_sweep * sweeps):
+            start += 1
+            sweep = 0
+            run = orders.begin(orders.draw())
+            total, gained = run.total, 1.0
             while gained > 0.0:
-                orders.keep(run.order, self._total)
+                orders.keep(run.order, total)
                 gained = 0.0
-                self._sweep += 1
-                self._sweeps += 1
+                sweep += 1
+                sweeps += 1
                 queue = orders.rng.permutation(len(orders.nodes))
                 for first in range(0, len(queue), _CHUNK):
                     run.sweep(queue[first : first + _CHUNK])
-                    yield from settle(run)
+                    orders.watch.run(run.step)
                     gained += run.gained
-                    self._total += run.gained
-                    yield
-            orders.keep(run.order, self._total)
-            self._starts.record(self._total)
-            self._run = None
+                    total += run.gained
+                    best = max(orders.score, total)
+                    orders.watch.poll(f"start {start}, sweep {sweep}", best)
+            orders.keep(run.order, total)
+            kept.record(total)
+            run = None
+    if run is not None:
+        orders.keep(run.order, run.total)
+    found = orders.result(kept.conclusion(), effort={"starts": start, "reached": kept.reached})
+    return replace(found, notes=kept.notes())
 
-    def best(self) -> SearchResult:
-        if self._run is not None:
-            self._orders.keep(self._run.order, self._run.total)
-        effort = {"starts": self._start, "reached": self._starts.reached}
-        return replace(self._orders.result(effort=effort), notes=self._starts.notes())
 
-    def describe(self) -> tuple[str, float, float | None]:
-        if self._start == 0:
-            return self._orders.describe()
-        text = f"start {self._start}, sweep {self._sweep}"
-        return text, max(self._orders.score, self._total), None
+@final
+class Starts:
+    """The scores that the starts of a search have reached, and whether there should be more.
+
+    Parameters
+    ----------
+    number
+        Number of starts; None to decide by the scores and the work. Work is counted, not timed, so
+        that the same seed gives the same graph on every machine.
+    variables
+        Number of variables if starts after the first one are perturbations of the best order; None
+        if they are random.
+    """
+
+    def __init__(self, number: int | None, *, variables: int | None = None) -> None:
+        self._number = number
+        self._variables = variables
+        self._totals: list[float] = []
+
+    def record(self, total: float) -> None:
+        """Add the score that a start has reached."""
+        self._totals.append(total)
+
+    def more(self, seconds: float) -> bool:
+        """Return whether there should be another start after this much estimated work."""
+        done = len(self._totals)
+        if self._number is not None:
+            return done < self._number
+        if self._variables is not None:
+            enough = max(_PERTURBATIONS, self._variables if seconds < _SECONDS else 0)
+            return seconds < _LONG_SECONDS and self._unimproved < enough
+        if self.reached >= _REACHED:
+            return False
+        return seconds < (_MOST_SECONDS if done < _FEWEST else _SECONDS)
+
+    @property
+    def number(self) -> int:
+        """Number of finished starts."""
+        return len(self._totals)
+
+    @property
+    def reached(self) -> int:
+        """Number of starts that have reached the best score."""
+        if not self._totals:
+            return 0
+        best = max(self._totals)
+        return sum(total >= best - _SAME * max(1.0, abs(best)) for total in self._totals)
+
+    @property
+    def _unimproved(self) -> int:
+        """Number of starts since the first one that reached the best score."""
+        if not self._totals:
+            return 0
+        best = max(self._totals)
+        same = _SAME * max(1.0, abs(best))
+        first = next(i for i, total in enumerate(self._totals) if total >= best - same)
+        return len(self._totals) - 1 - first
 
     def conclusion(self) -> str:
-        return self._starts.conclusion()
+        """Explain why the search stopped, and how many starts agree."""
+        reason = "this is a local optimum; no move of a variable in the order improves the score."
+        if self.number < 2:
+            return f"{reason} There was one start."
+        if self.reached == self.number:
+            return f"{reason} All {self.number} starts reached it."
+        return f"{reason} {self.reached} of {self.number} starts reached it."
+
+    def notes(self) -> tuple[str, ...]:
+        """Say so if the result may depend on chance."""
+        if self.number < 2 or self.reached > 1:
+            return ()
+        note = (
+            f"Only one of {counted(self.number, 'start')} of the search reached this score, so "
+            "there may be better graphs, and another seed may give a different one. Use "
+            f"Boss(starts={10 * self.number}) to search longer, or isthmus.bootstrap to see which "
+            "edges are stable."
+        )
+        return (note,)
+
+
+def canonical_labels(score: Kernel, watch: Watch) -> Integers:
+    """Sort the variables by how much single parents raise their scores.
+
+    Random orders of these labels, unlike those of columns, depend neither on the order of the
+    columns nor on their names or units, and so neither does the graph that a search finds.
+    """
+    gains = np.zeros(score.size)
+    none = np.empty(0, np.int64)
+    for v in range(score.size):
+        others = np.delete(np.arange(score.size), v)
+        scores = score.extensions(v, none, others)
+        # A parent set that is not allowed has the score minus infinity.
+        raised = scores[1:] - scores[0] if np.isfinite(scores[0]) else none
+        gains[v] = raised[np.isfinite(raised)].sum()
+        watch.poll("setting up")
+    return np.argsort(gains, kind="stable")

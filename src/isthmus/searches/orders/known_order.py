@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -14,9 +14,8 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_boolean, require_integer
 from isthmus.results.details import ExactDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.table_stage import TableStage
-from isthmus.searches.optimality_text import best_graph
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
+from isthmus.searches.tables import TableStage, best_graph
 
 _NOISE = 1e-12
 """Gains up to this fraction of the score are rounding errors, as for constant columns."""
@@ -64,21 +63,62 @@ class KnownOrder(Search[LocalScore]):
         require_integer(self, "max_parents", least=0, optional=True)
         require_boolean(self, "exact")
 
-    def begin(
+    def search(
         self,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run[SearchResult]:
+        watch: Watch,
+    ) -> SearchResult:
         places = _places(self.order, objective.nodes)
         bound = _after(knowledge, places, objective.nodes)
         table = PARENT_SETS.of(objective)
         if table is not None:
-            return _TableRun(table.restrict(bound, self.max_parents), bound, self.max_parents)
+            table = table.restrict(bound, self.max_parents)
+            return _first_lines(table, best_graph(bound, self.max_parents, table, ordered=True))
         local = LOCAL_SCORES.require(objective)
         if self.exact:
-            return _ExactRun(local, bound, self.max_parents)
-        return _GreedyRun(local, bound, self.max_parents, np.argsort(places))
+            stage = TableStage(local, bound, self.max_parents)
+            with watch.until_stopped():
+                stage.listed(watch)
+            claim = best_graph(bound, self.max_parents, ordered=True)
+            return _first_lines(stage.so_far(), claim)
+        return self._greedy(local, bound, np.argsort(places).tolist(), watch)
+
+    def _greedy(
+        self, local: LocalScore, knowledge: BoundKnowledge, order: list[int], watch: Watch
+    ) -> SearchResult:
+        """Add parents one by one (K2)."""
+        d = len(order)
+        most = d if self.max_parents is None else self.max_parents
+        parents = [tuple(np.flatnonzero(knowledge.required[:, v]).tolist()) for v in range(d)]
+        free = ~knowledge.forbidden & ~knowledge.required
+        scores: dict[int, float] = {}
+        with watch.until_stopped():
+            for v in order:
+                chosen, candidates = list(parents[v]), np.flatnonzero(free[:, v]).tolist()
+                score = local.local(v, chosen)
+                while candidates and len(chosen) < most:
+                    values = local.extensions(v, chosen, candidates)[1:]
+                    best = int(np.argmax(values))
+                    if not values[best] > score + _NOISE * max(1.0, abs(score)):
+                        break
+                    score = float(values[best])
+                    chosen.append(candidates.pop(best))
+                    watch.poll()
+                parents[v], scores[v] = tuple(sorted(chosen)), score
+                text = f"{len(scores)} of {d} variables"
+                watch.poll(text, sum(scores.values()), len(scores) / d)
+        total = 0.0
+        for v, own in enumerate(parents):
+            total += scores[v] if v in scores else local.local(v, own)
+        return SearchResult(
+            tuple(parents),
+            total,
+            conclusion=(
+                "no single earlier variable improves the score as a parent; several together might."
+            ),
+        )
 
 
 def _places(order: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.int64]:
@@ -113,120 +153,10 @@ def _after(
     return BoundKnowledge(knowledge.required, knowledge.forbidden | backwards)
 
 
-@final
-class _GreedyRun(Run[SearchResult]):
-    """K2: one parent per step."""
-
-    def __init__(
-        self,
-        objective: LocalScore,
-        knowledge: BoundKnowledge,
-        max_parents: int | None,
-        order: NDArray[np.int64],
-    ) -> None:
-        d = len(objective.nodes)
-        self._objective = objective
-        self._knowledge = knowledge
-        self._max_parents = d if max_parents is None else max_parents
-        self._order = order.tolist()
-        self._parents = [tuple(np.flatnonzero(knowledge.required[:, v]).tolist()) for v in range(d)]
-        self._scores: dict[int, float] = {}
-        self._work = self._steps()
-
-    def step(self) -> bool:
-        """Add a parent of a variable, or go to the next variable."""
-        return next(self._work, True) is not None
-
-    def _steps(self) -> Iterator[None]:
-        for v in self._order:
-            chosen = list(self._parents[v])
-            candidates = np.flatnonzero(
-                ~self._knowledge.forbidden[:, v] & ~self._knowledge.required[:, v]
-            ).tolist()
-            score = self._objective.local(v, chosen)
-            while candidates and len(chosen) < self._max_parents:
-                values = self._objective.extensions(v, chosen, candidates)[1:]
-                best = int(np.argmax(values))
-                if not values[best] > score + _NOISE * max(1.0, abs(score)):
-                    break
-                score = float(values[best])
-                chosen.append(candidates.pop(best))
-                yield
-            self._parents[v] = tuple(sorted(chosen))
-            self._scores[v] = score
-            yield
-
-    def best(self) -> SearchResult:
-        total = 0.0
-        for v, parents in enumerate(self._parents):
-            score = self._scores.get(v)
-            total += self._objective.local(v, parents) if score is None else score
-        return SearchResult(tuple(self._parents), total)
-
-    def describe(self) -> tuple[str, float, float | None]:
-        d = len(self._order)
-        done = len(self._scores)
-        return f"{done} of {d} variables", sum(self._scores.values()), done / max(1, d)
-
-    def conclusion(self) -> str:
-        return "no single earlier variable improves the score as a parent; several together might."
-
-
-@final
-class _ExactRun(Run[SearchResult]):
-    """List the useful parent sets of each variable among those before it; the first is the best."""
-
-    def __init__(
-        self, objective: LocalScore, knowledge: BoundKnowledge, max_parents: int | None
-    ) -> None:
-        self._max_parents = max_parents
-        self._knowledge = knowledge
-        self._stage = TableStage(objective, knowledge, max_parents)
-        self._work = self._stage.steps()
-
-    def step(self) -> bool:
-        """Score parent sets for a while."""
-        return next(self._work, True) is not None
-
-    def best(self) -> SearchResult:
-        return _first_lines(self._stage.so_far())
-
-    def describe(self) -> tuple[str, float, float | None]:
-        text, done = self._stage.describe()
-        return text, -np.inf, done
-
-    def conclusion(self) -> str:
-        return best_graph(self._knowledge, self._max_parents, ordered=True) + "."
-
-
-@final
-class _TableRun(Run[SearchResult]):
-    """Read the first parent set of each node from a table restricted to the order."""
-
-    def __init__(
-        self, table: ScoreTable, knowledge: BoundKnowledge, max_parents: int | None
-    ) -> None:
-        self._table = table
-        self._knowledge = knowledge
-        self._max_parents = max_parents
-
-    def step(self) -> bool:
-        """Finish at once: the table is already sorted."""
-        return True
-
-    def best(self) -> SearchResult:
-        """Return the best listed parents."""
-        return _first_lines(self._table)
-
-    def describe(self) -> tuple[str, float, float | None]:
-        return "reading the table", -np.inf, None
-
-    def conclusion(self) -> str:
-        return best_graph(self._knowledge, self._max_parents, self._table, ordered=True) + "."
-
-
-def _first_lines(table: ScoreTable) -> SearchResult:
+def _first_lines(table: ScoreTable, claim: str) -> SearchResult:
+    """Return the first parent sets of a table that is restricted to the order: the best ones."""
     first = table.starts[:-1]
     parents = tuple(table.members(int(line)) for line in first)
     details = ExactDetails(None, None, len(table))
-    return SearchResult(parents, float(table.scores[first].sum()), details)
+    score = float(table.scores[first].sum())
+    return SearchResult(parents, score, details, conclusion=f"{claim}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -21,14 +22,14 @@ from isthmus.options import (
     require_number,
 )
 from isthmus.results.details import RBNetsDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.table_stage import climb
-from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
-from isthmus.searches.orders.table_orders import OrderSearchState
-from isthmus.types import Integers, Work
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
+from isthmus.searches.orders.table_searches import OrderSearchState
+from isthmus.searches.tables import climb
+from isthmus.types import Bools, Integers
 
 _SWEEPS = 20
 _WARM_STARTS = 3
+_MAX_STATES = 300_000
 
 
 @final
@@ -139,25 +140,32 @@ class RBNets(Search[LocalScore]):
         """Return the improved variant; see :class:`RBNetsVariant`."""
         return cls(faithful=False, **options)
 
-    def begin(
+    def search(
         self,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run[SearchResult]:
-        return _RBNetsRun(
-            self,
-            OrderSearchState(objective, knowledge, rng, self.max_parents, self.max_parent_sets),
+        watch: Watch,
+    ) -> SearchResult:
+        # It takes about a second, in which Ctrl-C is held back.
+        from isthmus.neural import loading
+
+        loading.load_jax("RBNets")
+        orders = OrderSearchState(
+            objective, knowledge, rng, watch, self.max_parents, self.max_parent_sets
         )
+        agent = _Agent(self, orders)
+        with watch.until_stopped():
+            agent.search()
+        return agent.result()
 
 
-def _in_thread(function: Callable[[], None]) -> Work[None]:
+def _in_thread(function: Callable[[], None], watch: Watch) -> None:
     """Wait for a function that takes long and hears no Ctrl-C."""
     threads = ThreadPoolExecutor(1)
     future = threads.submit(function)
     threads.shutdown(wait=False)
-    while not wait([future], 0.01).done:
-        yield
+    watch.run(lambda: bool(wait([future], 0.01).done))
     future.result()
 
 
@@ -167,40 +175,35 @@ _PUBLISHED = RBNetsVariant(
 
 
 @final
-class _RBNetsRun(Run[SearchResult]):
-    def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
-        # It takes about a second in which Ctrl-C is held back, so it is not left to a step.
-        from isthmus.neural import dqn, loading
+class _Agent:
+    """The network, its walks, and the best order so far."""
 
-        loading.load_jax("RBNets")
+    def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
+        from isthmus.neural import dqn
+
         self._dqn = dqn
         self._options = options
         self._variant = _PUBLISHED if options.faithful else options.variant
         self._orders = orders
-        self._ready = False
         self._episode = 0
         self._learned = 0
         self._walked = -np.inf
         self._warm: float | None = None
         self._policy: float | None = None
         self._loss = 0.0
-        self._work = self._steps()
 
-    def step(self) -> bool:
-        """List parent sets, or place some nodes with one training step each."""
-        return next(self._work, True) is not None
-
-    def _steps(self) -> Iterator[None]:
-        yield from self._orders.prepare()
-        yield from self._prepare()
+    def search(self) -> None:
+        """Walk and learn; then walk by what was learned."""
+        self._orders.prepare()
+        self._prepare()
         while self._episode < self._options.episodes:
             while not self._walks.ended:
                 self._move()
-                yield
-            yield from self._end_episode()
-        yield from self._walk_greedily()
+                self._poll()
+            self._end_episode()
+        self._walk_greedily()
 
-    def _prepare(self) -> Work[None]:
+    def _prepare(self) -> None:
         options, orders = self._options, self._orders
         d = len(orders.nodes)
         self._walks = Walks(orders.lines.kernel, self._variant.walks)
@@ -214,9 +217,9 @@ class _RBNetsRun(Run[SearchResult]):
             duelling=self._variant.duelling,
             rng=orders.rng,
         )
-        yield from _in_thread(lambda: self._network.compile(self._variant.walks, options.batch))
+        _in_thread(lambda: self._network.compile(self._variant.walks, options.batch), orders.watch)
         # A random order, so that a run interrupted early has a result.
-        run = yield from orders.begin(orders.draw())
+        run = orders.begin(orders.draw())
         total = run.total
         orders.keep(run.order, total)
         self._base = np.zeros(d)
@@ -225,24 +228,22 @@ class _RBNetsRun(Run[SearchResult]):
             table = orders.table
             self._base = table.scores[table.starts[:-1]]
             self._unit = max(1e-6, float(self._base.sum() - total) / d)
-        self._ready = True
         if self._variant.warm_start:
-            yield from self._start_warm()
+            self._start_warm()
 
-    def _start_warm(self) -> Work[None]:
+    def _start_warm(self) -> None:
         """Train on local optima of swaps of neighbours."""
         orders, d = self._orders, len(self._orders.nodes)
         for _ in range(_WARM_STARTS):
             swaps = _native.SwapSearch(
                 orders.lines.kernel, orders.draw(), memory=10, patience=d, most=20 * d
             )
-            while not swaps.step():
-                yield
-            yield from self._remember(swaps.order)
+            orders.watch.run(swaps.step)
+            self._remember(swaps.order)
             orders.keep(swaps.order, swaps.score)
         self._warm = orders.score
 
-    def _remember(self, order: Integers) -> Work[None]:
+    def _remember(self, order: Integers) -> None:
         """Add the transitions of an order to the replay buffer."""
         walk = Walks(self._orders.lines.kernel, 1)
         for v in order.tolist():
@@ -250,7 +251,7 @@ class _RBNetsRun(Run[SearchResult]):
             reward = float(walk.take(np.array([v]))[0])
             self._replay.add(before, v, (reward - self._base[v]) / self._unit)
             if walk.at % 100 == 0:
-                yield
+                self._poll()
 
     def _move(self) -> None:
         walks = self._walks
@@ -287,7 +288,7 @@ class _RBNetsRun(Run[SearchResult]):
             self._visits.count(key, int(actions[e]), values.shape[1])
         return actions
 
-    def _end_episode(self) -> Work[None]:
+    def _end_episode(self) -> None:
         walks, orders = self._walks, self._orders
         self._episode += 1
         best = int(np.argmax(walks.totals))
@@ -295,26 +296,33 @@ class _RBNetsRun(Run[SearchResult]):
         order = walks.orders[best].copy()
         orders.keep(order, float(walks.totals[best]))
         if self._variant.polish:
-            run = yield from orders.begin(order)
+            run = orders.begin(order)
             total = run.total
-            total += yield from climb(run, orders.rng, _SWEEPS)
+            total += climb(run, orders.rng, _SWEEPS, orders.watch)
             orders.keep(run.order, total)
-            yield from self._remember(run.order)
+            self._remember(run.order)
         walks.restart()
 
-    def _walk_greedily(self) -> Work[None]:
+    def _walk_greedily(self) -> None:
         """Walk by the values of the network alone."""
         walk = Walks(self._orders.lines.kernel, 1)
         while not walk.ended:
             values = self._network.values(walk.sets.astype(np.float32))
             walk.take(np.argmax(np.where(walk.allowed(), values, -np.inf), axis=1))
-            yield
+            self._poll()
         self._orders.keep(walk.orders[0], float(walk.totals[0]))
         self._policy = float(walk.totals[0])
 
-    def best(self) -> SearchResult:
+    def _poll(self) -> None:
+        text = f"episode {self._episode}, loss {self._loss:.3g}"
+        done = self._episode / self._options.episodes
+        self._orders.watch.poll(text, self._orders.score, done)
+
+    def result(self) -> SearchResult:
         """Return the graph of the best order so far, at the end also that of the policy."""
+        episodes = "1 episode" if self._episode == 1 else f"{self._episode} episodes"
         return self._orders.result(
+            f"{episodes} completed; more episodes or another seed may find a better order.",
             RBNetsDetails,
             episodes=self._episode,
             learned=self._learned,
@@ -324,12 +332,106 @@ class _RBNetsRun(Run[SearchResult]):
             faithful=self._options.faithful,
         )
 
-    def describe(self) -> tuple[str, float, float | None]:
-        if not self._ready:
-            return self._orders.describe()
-        done = self._episode / self._options.episodes
-        return f"episode {self._episode}, loss {self._loss:.3g}", self._orders.score, done
 
-    def conclusion(self) -> str:
-        episodes = "1 episode" if self._episode == 1 else f"{self._episode} episodes"
-        return f"{episodes} completed; more episodes or another seed may find a better order."
+@final
+class Walks:
+    """Several parallel walks through the order graph, one node per step.
+
+    Attributes
+    ----------
+    sets
+        ``sets[walk, node]``: whether the walk has placed the node.
+    orders
+        The nodes that each walk has placed, in order.
+    """
+
+    def __init__(self, lines: _native.ScoreLines, walks: int) -> None:
+        self._size = lines.size
+        self._native = _native.TableWalks(lines, walks)
+        self.walks = walks
+        self.restart()
+
+    def restart(self) -> None:
+        """Restart all walks from the empty set."""
+        d = self._size
+        self._native.restart()
+        self.sets: Bools = np.zeros((self.walks, d), np.bool_)
+        self.orders: Integers = np.zeros((self.walks, d), np.int64)
+        self.totals = np.zeros(self.walks)
+        self.at = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether all nodes are placed."""
+        return self.at == self._size
+
+    def allowed(self) -> Bools:
+        """Return which nodes each walk can place next."""
+        return self._native.allowed()
+
+    def take(self, actions: Integers) -> NDArray[np.float64]:
+        """Place a node in each walk and return the unshaped rewards."""
+        rewards = self._native.take(actions)
+        self.sets[np.arange(self.walks), actions] = True
+        self.orders[:, self.at] = actions
+        self.totals += rewards
+        self.at += 1
+        return rewards
+
+
+@final
+class Visits:
+    """Counts of visited sets and of the nodes added to them."""
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, Integers] = {}
+
+    def bonuses(self, state: Bools) -> tuple[bytes, NDArray[np.float64] | None]:
+        """Return the key of a set, and sqrt(2 ln visits / tries) per node; None if it is new."""
+        key = np.packbits(state).tobytes()
+        counts = self._counts.get(key)
+        if counts is None:
+            return key, None
+        top = 2.0 * math.log(max(1, int(counts.sum())))
+        # Untried actions come first, whatever their value.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return key, np.where(counts > 0, np.sqrt(top / counts), np.inf)
+
+    def count(self, key: bytes, action: int, nodes: int) -> None:
+        """Count one more try of an action."""
+        counts = self._counts.get(key)
+        if counts is None:
+            if len(self._counts) >= _MAX_STATES:
+                return
+            counts = self._counts[key] = np.zeros(nodes, np.int64)
+        counts[action] += 1
+
+
+@final
+class Replay:
+    """Replay buffer of the most recent transitions."""
+
+    def __init__(self, room: int, nodes: int) -> None:
+        self._sets: Bools = np.zeros((room, nodes), np.bool_)
+        self._actions = np.zeros(room, np.int32)
+        self._rewards = np.zeros(room, np.float32)
+        self._count = 0
+
+    def add(self, state: Bools, action: int, reward: float) -> None:
+        """Add one transition; the oldest is overwritten when the buffer is full."""
+        at = self._count % len(self._actions)
+        self._sets[at] = state
+        self._actions[at] = action
+        self._rewards[at] = reward
+        self._count += 1
+
+    def draw(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32]]:
+        """Draw transitions uniformly at random, with replacement."""
+        picked = rng.integers(0, min(self._count, len(self._actions)), size)
+        return (
+            self._sets[picked].astype(np.float32),
+            self._actions[picked],
+            self._rewards[picked],
+        )

@@ -8,7 +8,6 @@ of variables squared.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -26,8 +25,8 @@ from isthmus.objectives import (
 )
 from isthmus.options import require_integer
 from isthmus.results.details import ScreeningDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.types import Integers, Work
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
+from isthmus.types import Integers
 
 _MOST_PASSES = 6
 """Maximum number of passes over all pairs; four are usual, see ``benchmarks/large.py``."""
@@ -84,24 +83,38 @@ class ScreenedBoss(Search[LocalScore]):
         require_integer(self, "partners", least=1)
         require_integer(self, "max_parents", least=0, optional=True)
 
-    def begin(
-        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run; it uses no random numbers."""
-        return _ScreenedRun(self, objective, knowledge)
+    def search(
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        """Return the best graph; the search uses no random numbers."""
+        screened = _Screened(self, objective, knowledge, watch)
+        with watch.until_stopped():
+            screened.search()
+        return screened.result()
 
 
 @final
-class _ScreenedRun(Run[SearchResult]):
-    """A run. Variables are numbered by their partners, so that columns may have any order."""
+class _Screened:
+    """The candidates and the graph.
+
+    Variables are numbered by their partners, so that columns may have any order.
+    """
 
     def __init__(
-        self, options: ScreenedBoss, objective: LocalScore, knowledge: BoundKnowledge
+        self,
+        options: ScreenedBoss,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        watch: Watch,
     ) -> None:
         self._options = options
         self._objective = objective
         self._linear = CORRELATIONS.of(objective)
-        self._knowledge = knowledge
+        self._knowledge, self._watch = knowledge, watch
         self._size = len(objective.nodes)
         self._number = np.arange(self._size)  # the variable of each number
         self._required: list[tuple[int, int]] = []
@@ -110,29 +123,26 @@ class _ScreenedRun(Run[SearchResult]):
         self._passes = 0
         self._started = False
         self._stage = "screening pairs"
-        self._work = self._steps()
 
-    def step(self) -> bool:
-        return next(self._work, True) is not None
-
-    def _steps(self) -> Iterator[None]:
-        yield from self._start((yield from self._screen(LinearGraph.empty(self._size), None)))
+    def search(self) -> None:
+        """Screen and search until nothing new is found."""
+        self._start(self._screen(LinearGraph.empty(self._size), None))
         graph = self._graph()
-        found = self._keys((yield from self._screen(graph, None)))
-        yield from self._set_candidates(np.union1d(self._candidates, found))
-        yield from self._climb()
+        found = self._keys(self._screen(graph, None))
+        self._set_candidates(np.union1d(self._candidates, found))
+        self._climb()
         while self._passes < _MOST_PASSES:
-            yield from self._climb_near()
+            self._climb_near()
             before, graph = graph, self._graph()
-            found = self._keys((yield from self._screen(graph, graph.differs(before))))
+            found = self._keys(self._screen(graph, graph.differs(before)))
             new = np.setdiff1d(found, self._candidates)
             if not len(new):
                 return
             self._kept = np.union1d(self._kept, new)
-            yield from self._set_candidates(np.union1d(self._candidates, new))
-            yield from self._climb()
+            self._set_candidates(np.union1d(self._candidates, new))
+            self._climb()
 
-    def _screen(self, graph: LinearGraph, changed: Integers | None) -> Work[Pairs]:
+    def _screen(self, graph: LinearGraph, changed: Integers | None) -> Pairs:
         """Find pairs of variables whose residuals are correlated, or that raise each other's score.
 
         Pairs of variables whose parents are those of the last pass were looked at then.
@@ -142,13 +152,13 @@ class _ScreenedRun(Run[SearchResult]):
         if changed is not None and 2 * len(changed) > self._size:
             changed = None
         if self._linear is None:
-            return (yield from self._raising_pairs(graph, changed))
-        found = yield from self._linear.correlations.strong_pairs(
+            return self._raising_pairs(graph, changed)
+        work = self._linear.correlations.strong_pairs(
             graph, self._linear.least_correlation(), self._options.partners, changed
         )
-        return found
+        return self._watch.complete(work, self._say)
 
-    def _raising_pairs(self, graph: LinearGraph, changed: Integers | None) -> Work[Pairs]:
+    def _raising_pairs(self, graph: LinearGraph, changed: Integers | None) -> Pairs:
         """Find pairs in which one raises the score of the other, given its parents."""
         most, everything = self._options.partners, np.arange(self._size)
         # Without parents, both raise the score of the other by the same, if it is equivalent.
@@ -165,7 +175,7 @@ class _ScreenedRun(Run[SearchResult]):
             found.append(Pairs(np.full(len(raising), v), others[raising], gain[raising]))
             if i % _PER_STEP == 0:
                 found = [Pairs.strongest(found, most)]
-                yield
+                self._watch.poll(*self._say())
         return Pairs.strongest(found, most)
 
     def _graph(self) -> LinearGraph:
@@ -181,7 +191,7 @@ class _ScreenedRun(Run[SearchResult]):
         np.cumsum(np.bincount(owner, minlength=self._size), out=begin[1:])
         return LinearGraph(begin, self._number[parents[order]], weights[order])
 
-    def _start(self, found: Pairs) -> Work[None]:
+    def _start(self, found: Pairs) -> None:
         total = np.zeros(self._size)
         for end in (found.first, found.second):
             np.add.at(total, end, found.size if self._linear is None else found.size**2)
@@ -192,7 +202,7 @@ class _ScreenedRun(Run[SearchResult]):
         place[self._number] = np.arange(self._size)
         self._place = place
         self._required = [(int(place[a]), int(place[b])) for a, b in self._knowledge.required_edges]
-        yield from self._set_candidates(np.union1d(self._keys(found), self._required_keys()))
+        self._set_candidates(np.union1d(self._keys(found), self._required_keys()))
         parents: list[list[int]] = [[] for _ in range(self._size)]
         for a, b in self._required:
             parents[b].append(a)
@@ -200,7 +210,7 @@ class _ScreenedRun(Run[SearchResult]):
         assert order is not None
         self._search.start(np.array(order, np.int64))
         self._started = True
-        yield from self._climb()
+        self._climb()
 
     def _begin_search(self) -> _native.ScreenedOrder:
         most = self._options.max_parents
@@ -221,7 +231,7 @@ class _ScreenedRun(Run[SearchResult]):
         a, b = self._place[pairs.first], self._place[pairs.second]
         return np.unique(np.minimum(a, b) * self._size + np.maximum(a, b))
 
-    def _set_candidates(self, keys: Integers) -> Work[None]:
+    def _set_candidates(self, keys: Integers) -> None:
         """Give each variable its candidates; only those that changed cost anything."""
         old, self._candidates = self._candidates, keys
         differ = np.setxor1d(old, keys, assume_unique=True)
@@ -234,7 +244,7 @@ class _ScreenedRun(Run[SearchResult]):
         for i, v in enumerate(changed.tolist()):
             self._give(v, others[starts[v] : starts[v + 1]])
             if i % _PER_STEP == 0:
-                yield
+                self._watch.poll(*self._say())
         if self._started:
             self._search.settle(changed)
 
@@ -255,17 +265,16 @@ class _ScreenedRun(Run[SearchResult]):
             np.searchsorted(partners, sorted(required)).astype(np.uint16),
         )
 
-    def _climb(self) -> Work[None]:
+    def _climb(self) -> None:
         self._stage = f"search after pass {self._passes}"
-        while not self._search.step(_SECONDS):
-            yield
+        self._watch.run(lambda: self._search.step(_SECONDS), self._say)
 
-    def _climb_near(self) -> Work[None]:
+    def _climb_near(self) -> None:
         """Search among variables at most two edges away until that changes nothing."""
         while True:
             before = self._search.score
-            yield from self._set_candidates(self._near())
-            yield from self._climb()
+            self._set_candidates(self._near())
+            self._climb()
             if self._search.score <= before + _LEAST_GAIN * max(1.0, abs(before)):
                 return
 
@@ -290,7 +299,7 @@ class _ScreenedRun(Run[SearchResult]):
     def _required_keys(self) -> Integers:
         return np.array([min(e) * self._size + max(e) for e in self._required], np.int64)
 
-    def best(self) -> SearchResult:
+    def result(self) -> SearchResult:
         """Return the graph of the current order; that of the required edges before the first."""
         details = ScreeningDetails(self._passes, 2 * len(self._candidates) / max(self._size, 1))
         if not self._started:
@@ -298,7 +307,7 @@ class _ScreenedRun(Run[SearchResult]):
         graph = self._graph()
         groups = np.split(graph.parents, graph.starts[1:-1])
         parents = tuple(tuple(sorted(group.tolist())) for group in groups)
-        return SearchResult(parents, self._score(), details)
+        return SearchResult(parents, self._score(), details, conclusion=self._conclusion())
 
     def _score(self) -> float:
         score = self._search.score
@@ -312,12 +321,12 @@ class _ScreenedRun(Run[SearchResult]):
         score = sum(self._objective.local(v, own) for v, own in enumerate(families))
         return SearchResult(families, score, details)
 
-    def describe(self) -> tuple[str, float, float | None]:
+    def _say(self) -> tuple[str, float, float | None]:
         if not self._started:
             return self._stage, math.nan, None
         return self._stage, self._score(), None
 
-    def conclusion(self) -> str:
+    def _conclusion(self) -> str:
         if self._passes >= _MOST_PASSES:
             reason = f"{_MOST_PASSES} passes over all pairs were made"
         elif self._linear is None:

@@ -28,7 +28,7 @@ from isthmus.joint.methods.objective import JointObjective
 from isthmus.objectives import Capability, Sense
 from isthmus.options import require_choice, require_integer, require_number
 from isthmus.results.details import SearchDetails
-from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.base import Accepts, Search, SearchResult, Watch
 from isthmus.statistics import Kind
 from isthmus.types import Bools, Floats
 
@@ -74,6 +74,9 @@ class Consensus(JointObjective):
 
     def default_search(self) -> ADMM:
         return ADMM()
+
+    def require(self, search: ADMM, knowledge: BoundKnowledge) -> None:
+        search.begin(self, knowledge, np.random.default_rng(0))
 
 
 CONSENSUS: Capability[Consensus] = Capability(
@@ -194,10 +197,22 @@ class ADMM(Search[Consensus]):
             if getattr(self, name) is not None:
                 require_choice(self, name, choices)
 
+    def search(
+        self,
+        objective: Consensus,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+    ) -> SearchResult:
+        run = self.begin(objective, knowledge, rng)
+        with watch.until_stopped():
+            watch.run(run.step, run.describe)
+        return run.result()
+
     def begin(
         self, objective: Consensus, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> ADMMRun:
-        """Start a run; nothing is sent before its first step."""
+        """Return the rounds to do; nothing is sent before the first step."""
         consensus = CONSENSUS.require(objective)
         study, names = consensus.study, consensus.nodes
         if knowledge.required.any():
@@ -297,7 +312,7 @@ REQUESTS: dict[ADMMModel, type[StepOfADMM]] = {
 
 
 @final
-class ADMMRun(Run[SearchResult]):
+class ADMMRun:
     """A run of ADMM: one round per step.
 
     Parameters
@@ -347,7 +362,8 @@ class ADMMRun(Run[SearchResult]):
         options = self._options
         return self._model.edges(self.common, options.threshold, options.lagged_threshold)
 
-    def best(self) -> SearchResult:
+    def result(self) -> SearchResult:
+        """Return the graph so far."""
         weights, edges = self._model.weights(self.common), self.edges()
         parents = [tuple(np.flatnonzero(column).tolist()) for column in edges.T]
         parents += [()] * (len(edges) - len(parents))
@@ -358,13 +374,14 @@ class ADMMRun(Run[SearchResult]):
             details,
             converged=self._quiet == 5,
             notes=(CAUTION, SCALES),
+            conclusion=self._conclusion(),
         )
 
     def describe(self) -> tuple[str, float, float | None]:
         """Return the number of rounds; how many more are needed is not known."""
         return f"round {self.done} of at most {self._rounds}", nan, None
 
-    def conclusion(self) -> str:
+    def _conclusion(self) -> str:
         if self._quiet == 5:
             return f"the weights did not change any more after {self.done} rounds."
         return f"all {self.done} rounds were used: the weights may not have converged."

@@ -15,6 +15,7 @@ from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.kernels.greedy import begin_hill_climb
 from isthmus.objectives import LocalScore
 from isthmus.results.directions import DECIDED
+from isthmus.runs import Watch
 from isthmus.searches.orders.boss import Boss
 from isthmus.types import Floats
 
@@ -213,10 +214,10 @@ class _Reversals:
         """Find the graphs of whole searches, in which large parts may point the other way."""
         for seed in range(1, _SEARCHES + 1):
             rng = np.random.default_rng(seed)
-            run = Boss(max_parents=self._max_parents).begin(self._local, self._bound, rng)
-            while not run.step():
-                pass
-            best = run.best()
+            watch = Watch()
+            boss = Boss(max_parents=self._max_parents)
+            best = boss.search(self._local, self._bound, rng, watch)
+            watch.reraise()
             self._keep(_Graph(best.parents, best.score))
 
     def _nearby(self, graphs: list[_Graph], edge: Edge) -> list[_Graph]:

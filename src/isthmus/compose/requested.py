@@ -1,4 +1,4 @@
-"""A search on a table in an engine: runs again until every table it needs was counted."""
+"""A search on a table in an engine: searches again until every table it needs was counted."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ from isthmus.compose.prepare import Problem
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.plurals import counted
-from isthmus.runs import Run
+from isthmus.runs import Watch
 from isthmus.scores.on_request import on_request
 from isthmus.searches.base import SearchResult
 from isthmus.statistics.requested import LARGEST_TABLE, RequestedCounts
-from isthmus.types import Work
 
 
 @final
-class RequestedRun(Run[SearchResult]):
-    """Runs a search, counts the tables that it asked for, and repeats until none is new.
+class RequestedSearch:
+    """Searches, counts the tables that it asked for, and repeats until none is new.
 
-    Unknown scores are estimated from a sample. The last run uses no estimate, so it is the search
-    on all rows, whatever the sample was.
+    Unknown scores are estimated from a sample. The last search uses no estimate, so it is that on
+    all rows, whatever the sample was.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ class RequestedRun(Run[SearchResult]):
     search
         The search.
     seed
-        Random seed of each run.
+        Random seed of each search.
     """
 
     def __init__(
@@ -49,46 +48,37 @@ class RequestedRun(Run[SearchResult]):
         self._seed = seed
         self._knowledge = problem.constraints
         self._nodes = problem.objective.nodes
-        self._inner = self._begin()
-        self._last: SearchResult | None = None
         self._confirmed = False
-        self._scans = 0
-        self._counting = False
-        self._work = self._iterate()
 
     @classmethod
-    def of(cls, problem: Problem, search: AnySearch, seed: int) -> RequestedRun | None:
-        """Return a run if counts are computed on request, otherwise None."""
+    def of(cls, problem: Problem, search: AnySearch, seed: int) -> RequestedSearch | None:
+        """Return a search if counts are computed on request, otherwise None."""
         statistics = problem.statistics
         if isinstance(statistics, RequestedCounts):
             return cls(problem, statistics, search, seed)
         return None
 
-    def _begin(self) -> Run[SearchResult]:
-        rng = np.random.default_rng(self._seed)
-        return self._search.begin(self._scores.objective(), self._knowledge, rng)
+    def __call__(self, watch: Watch) -> SearchResult:
+        """Return the last complete graph; before the end, with its score on the sample."""
+        last: SearchResult | None = None
+        scans = 0
+        while not watch.stopped:
+            rng = np.random.default_rng(self._seed)
+            watch.suffix = f", after {counted(scans, 'scan')}"
+            result = self._search.search(self._scores.objective(), self._knowledge, rng, watch)
+            if last is None or not watch.stopped:
+                last = result
+            with watch.until_stopped():
+                if not watch.stopped and scans and not self._statistics.asked:
+                    self._confirmed = True
+                    break
+                scans, watch.suffix = scans + 1, ""
+                watch.poll(f"scan {scans} of all rows")
+                watch.complete(self._statistics.scan())
+        assert last is not None
+        return self._noted(last)
 
-    def _iterate(self) -> Work[None]:
-        while True:
-            while not self._inner.step():
-                yield
-            self._last = self._inner.best()  # which may ask for families, too
-            if self._scans and not self._statistics.asked:
-                self._confirmed = True
-                return
-            self._counting = True
-            yield from self._statistics.scan()
-            self._counting = False
-            self._scans += 1
-            self._inner = self._begin()
-
-    def step(self) -> bool:
-        """Search for a few milliseconds, or count some rows."""
-        return next(self._work, self) is self
-
-    def best(self) -> SearchResult:
-        """Return the last graph; before the end, with its score on the sample."""
-        result = self._inner.best() if self._last is None else self._last
+    def _noted(self, result: SearchResult) -> SearchResult:
         if self._confirmed:
             excluded = self._scores.too_large
             if not excluded:
@@ -114,14 +104,3 @@ class RequestedRun(Run[SearchResult]):
         """Return the problem with the counts of the graph, or with the sample before the end."""
         kept = self._statistics.of_graph(dag) if self._confirmed else self._statistics.sample
         return replace(problem, statistics=kept, objective=self._score.bind(kept))
-
-    def describe(self) -> tuple[str, float, float | None]:
-        """Report what is being done and the best score so far."""
-        if self._counting:
-            return f"scan {self._scans + 1} of all rows", float("nan"), None
-        text, score, _ = self._inner.describe()
-        return f"{text}, after {counted(self._scans, 'scan')}", score, None
-
-    def conclusion(self) -> str:
-        """Explain why the run stopped."""
-        return self._inner.conclusion()

@@ -1,10 +1,11 @@
-"""The run of exact searches: list the parent sets, then solve each component."""
+"""What exact searches share: list the parent sets, then solve each component."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol, final
 
 import numpy as np
@@ -14,12 +15,11 @@ from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.objectives import PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactDetails
-from isthmus.searches.base import Run, SearchResult
+from isthmus.searches.base import SearchResult, Watch
 from isthmus.searches.exact.components import Choice, Component, PartSearch, decompose
 from isthmus.searches.exact.near_best import combine
-from isthmus.searches.exact.table_stage import TableLines, TableStage, first_graph, parents_of
-from isthmus.searches.optimality_text import best_graph
-from isthmus.types import Integers, Work
+from isthmus.searches.tables import TableLines, TableStage, best_graph, first_graph, parents_of
+from isthmus.types import Integers
 
 _FIRST_SLACK = 3.0
 _LARGEST_SLACK = 1e6
@@ -58,8 +58,8 @@ def check_exact_options(options: ExactOptions) -> None:
 
 
 @final
-class ExactRun(Run[SearchResult]):
-    """A run that solves components one by one with the searches that ``opener`` starts.
+class ExactSolver:
+    """Solves components one by one with the searches that ``opener`` starts.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ class ExactRun(Run[SearchResult]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
+        watch: Watch,
         opener: Opener,
         *,
         largest: int | None = None,
@@ -98,12 +99,11 @@ class ExactRun(Run[SearchResult]):
         else:
             self._slack = _FIRST_SLACK
         self._stage = TableStage(objective, knowledge, options.max_parents, self._slack)
-        self._rng = rng
+        self._rng, self._watch = rng, watch
         self._knowledge = knowledge
         self._nodes = objective.nodes
         self._proven: SearchResult | None = None
         self._begin()
-        self._work = self._steps()
 
     def _begin(self) -> None:
         self._waiting: list[Component] | None = None
@@ -120,30 +120,31 @@ class ExactRun(Run[SearchResult]):
         assert self._stage.table is not None
         return self._stage.table
 
-    def step(self) -> bool:
-        """List parent sets, or work on a component for a while."""
-        return next(self._work, True) is not None
+    def solve(self) -> SearchResult:
+        """Return the best graph until the end, or until it is time to stop."""
+        with self._watch.until_stopped():
+            self._solve_all()
+        return replace(self._best(), conclusion="" if self._watch.stopped else self._conclusion())
 
-    def _steps(self) -> Iterator[None]:
+    def _solve_all(self) -> None:
         while True:
-            yield from self._stage.steps()
-            waiting = yield from self._prepare()
+            self._stage.listed(self._watch, -np.inf if self._proven is None else self._proven.score)
+            waiting = self._prepare()
             while waiting:
-                yield from self._solve(waiting.pop())
+                self._solve(waiting.pop())
             if not self._needs_more():
                 return
             # Sets that were pruned for their low score may be part of the next best graphs.
-            self._proven = self.best()
+            self._proven = self._best()
             self._slack = self._slack * 2.0 if self._slack < 50.0 else _LARGEST_SLACK
             self._stage.restart(self._slack)
             self._begin()
 
-    def _prepare(self) -> Work[list[Component]]:
+    def _prepare(self) -> list[Component]:
         """Find a first graph and split the table; return the components, the smallest last."""
-        lines = TableLines(self._table)
-        yield from lines.prepare()
-        self._lines, _ = yield from first_graph(lines, self._rng)
-        parts = yield from decompose(self._table, self._slack)
+        lines = TableLines(self._table, self._watch)
+        self._lines, _ = first_graph(lines, self._rng, self._watch)
+        parts = decompose(self._table, self._watch, self._slack)
         large = max(len(part) for part in parts)
         if self._largest is not None and large > self._largest:
             if self._proven is None:
@@ -157,22 +158,23 @@ class ExactRun(Run[SearchResult]):
         self._waiting = sorted(parts, key=lambda part: -len(part))
         return self._waiting
 
-    def _solve(self, part: Component) -> Work[None]:
+    def _solve(self, part: Component) -> None:
         self._search = search = self._open(part)
-        done = False
-        while not done:
-            done = search.step()
-            for v, line in search.better_lines():
-                self._lines[v] = line
-            if not done:
-                yield
+        try:
+            search.run(self._watch, self._say)
+        finally:
+            self._take_lines(search)
         self._search = None
         self._solved_gap += search.gap
         self._counts.update(search.counts)
         if self._several and self._listed is not None:
             graphs, _ = search.near_best()
             self._listed = self._combined(self._listed, graphs) if graphs else None
-        yield
+        self._watch.poll("next component")
+
+    def _take_lines(self, search: PartSearch) -> None:
+        for v, line in search.better_lines():
+            self._lines[v] = line
 
     def _open(self, part: Component) -> PartSearch:
         self._solved_size = max(self._solved_size, len(part))
@@ -228,7 +230,7 @@ class ExactRun(Run[SearchResult]):
             gap += float(part.tops.sum() - known)
         return max(0.0, gap)
 
-    def best(self) -> SearchResult:
+    def _best(self) -> SearchResult:
         """Return the best graph so far and what is proven about it."""
         before = self._proven
         if self._waiting is None:
@@ -261,16 +263,15 @@ class ExactRun(Run[SearchResult]):
         chosen = [lines[v] for v in range(len(self._nodes))]
         return DAG.from_parents(self._nodes, parents_of(self._table, chosen))
 
-    def describe(self) -> tuple[str, float, float | None]:
-        if self._waiting is None:
-            text, done = self._stage.describe()
-            return text, -np.inf if self._proven is None else self._proven.score, done
-        text = "next component" if self._search is None else self._search.describe()
+    def _say(self) -> tuple[str, float, None]:
+        assert self._search is not None
+        self._take_lines(self._search)
+        text = self._search.describe()
         gap = self._gap()
         proven = "" if gap is None else f", gap {gap:.4g}"
         return text + proven, float(self._table.scores[self._lines].sum()), None
 
-    def conclusion(self) -> str:
+    def _conclusion(self) -> str:
         if self._solved_gap > 0.0:
             return self._gave_up
         claim = best_graph(self._knowledge, self._options.max_parents, self._table)

@@ -1,4 +1,4 @@
-"""The loop that drives searches and samplers, and Ctrl-C."""
+"""What stops searches and samplers: the clock, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from isthmus import interrupts
+from isthmus.errors import AbortedError
 from isthmus.results.status import Ending
-from isthmus.runs import Run
-from isthmus.runs.driver import drive
+from isthmus.runs import Progress, Watch, drive
 
 
 class _Thing:
@@ -36,26 +36,22 @@ def press_in_a_callback() -> None:
 class _Result(NamedTuple):
     converged: bool = True
     gap: float | None = None
+    conclusion: str = "five steps were done."
 
 
-class _FiveSteps(Run[_Result]):
+class _FiveSteps:
     def __init__(self, action: Callable[[], None], at: int = 2) -> None:
         self.steps, self._action, self._at = 0, action, at
 
-    def step(self) -> bool:
-        self.steps += 1
-        if self.steps == self._at:
-            self._action()
-        return self.steps == 5
-
-    def best(self) -> _Result:
+    def __call__(self, watch: Watch) -> _Result:
+        with watch.until_stopped():
+            while self.steps < 5:
+                self.steps += 1
+                if self.steps == self._at:
+                    self._action()
+                if self.steps < 5:
+                    watch.poll("counting", 0.0)
         return _Result()
-
-    def describe(self) -> tuple[str, float, float | None]:
-        return "counting", 0.0, None
-
-    def conclusion(self) -> str:
-        return "five steps were done."
 
 
 @pytest.fixture(autouse=True)
@@ -142,3 +138,49 @@ def test_other_settings_of_the_signal_are_left_alone(ignoring: Any) -> None:
         assert not record.raised
     finally:
         signal.signal(signal.SIGINT, old)
+
+
+def test_a_block_within_a_block_ends_both() -> None:
+    seen: list[str] = []
+    watch = Watch(stop=lambda: len(seen) == 1)
+    with watch.until_stopped():
+        with watch.until_stopped():
+            watch.poll()
+            seen.append("inner")
+            watch.poll()
+            seen.append("after")
+        assert watch.stopped
+        watch.poll()
+        seen.append("outer")
+    assert seen == ["inner"]
+    assert watch.ending is Ending.TIME_LIMIT
+
+
+def test_progress_is_told_now_and_then_with_what_was_said_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    heard: list[Progress] = []
+    watch = Watch("name", report=heard.append)
+    watch.poll("first", 1.0, 0.5)
+    watch.poll()
+    watch.suffix = ", again"
+    watch.poll("second", 2.0)
+    assert [(p.text, p.score, p.done) for p in heard] == [
+        ("first", 1.0, 0.5),
+        ("first", 1.0, 0.5),
+        ("second, again", 2.0, None),
+    ]
+
+
+def test_a_search_without_a_result_before_its_end() -> None:
+    def aborted(watch: Watch) -> _Result:
+        with watch.until_stopped():
+            watch.poll()
+            press()
+        raise AbortedError("no result", reason="time limit")
+
+    with pytest.raises(AbortedError):
+        drive(aborted, "search", time_limit=0.0)
+    with pytest.raises(KeyboardInterrupt):
+        drive(aborted, "search")

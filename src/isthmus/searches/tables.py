@@ -1,9 +1,8 @@
-"""What searches on a score table begin with: the table, its index, and a first graph."""
+"""What searches on a score table share: the table, its index, a first graph, what is proven."""
 
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Sequence
 from typing import final
 
@@ -15,8 +14,8 @@ from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.table import unpack
 from isthmus.results.details import ExactDetails
-from isthmus.searches.base import SearchResult
-from isthmus.types import Integers, Work, completed
+from isthmus.searches.base import SearchResult, Watch
+from isthmus.types import Integers
 
 _SWEEPS = 50
 _CLOSING = 0.1
@@ -25,7 +24,7 @@ _CLOSING = 0.1
 
 @final
 class TableStage:
-    """The first stage of a run: list the parent sets, or read a given table."""
+    """The first stage of a search: list the parent sets, or read a given table."""
 
     def __init__(
         self,
@@ -50,15 +49,20 @@ class TableStage:
         if not self.given:
             self._slack, self._builder, self.table = slack, None, None
 
-    def steps(self) -> Work[ScoreTable]:
-        """List the parent sets; return the table."""
-        while self.table is None:
+    def listed(self, watch: Watch, score: float = -np.inf) -> ScoreTable:
+        """List the parent sets; return the table. ``score`` is that of a graph known before."""
+        if self.table is None:
             if self._builder is None:
-                yield from LOCAL_SCORES.require(self._objective).ceiling_work()
+                watch.poll("parent sets", score, 0.0)
+                watch.complete(LOCAL_SCORES.require(self._objective).ceiling_work())
                 self._builder = self._builder_of(bounded=True)
-            if self._builder.step():
-                self.table = self._builder.table()
-            yield
+            builder = self._builder
+            watch.run(
+                builder.step,
+                lambda: (f"parent sets: {builder.scored} scored", score, builder.done),
+            )
+            self.table = builder.table()
+            watch.poll("reading the table", score)
         return self.table
 
     def _builder_of(self, *, bounded: bool) -> TableBuilder:
@@ -72,14 +76,6 @@ class TableStage:
             jobs=1,  # a search runs in one thread
         )
 
-    def describe(self) -> tuple[str, float | None]:
-        """Report progress."""
-        if self.given:
-            return "reading the table", None
-        if self._builder is None:
-            return "parent sets", 0.0
-        return f"parent sets: {self._builder.scored} scored", self._builder.done
-
     def so_far(self) -> ScoreTable:
         """Return the table, or one of the sets listed so far, soon."""
         if self.table is not None:
@@ -90,14 +86,11 @@ class TableStage:
     def fallback(self, rng: np.random.Generator) -> SearchResult:
         """Return a graph of the parent sets listed so far, soon."""
         table = self.so_far()
-        end = time.monotonic() + _CLOSING
-        lines = TableLines(table)
-        completed(lines.prepare())
-        run = _native.TableRun(lines.kernel, lines.draw(rng))
-        completed(settle(run))
-        for _ in climb(run, rng, _SWEEPS):
-            if time.monotonic() > end:
-                break
+        closing = Watch(time_limit=_CLOSING)
+        lines = TableLines(table, Watch())
+        run = lines.begin(lines.draw(rng), Watch())
+        with closing.until_stopped():
+            climb(run, rng, _SWEEPS, closing)
         chosen, total = lines_of(table, run)
         return SearchResult(parents_of(table, chosen), total, ExactDetails(None, None, len(table)))
 
@@ -106,23 +99,25 @@ class TableStage:
 class TableLines:
     """A score table with an index for searches over orders."""
 
-    def __init__(self, table: ScoreTable) -> None:
+    def __init__(self, table: ScoreTable, watch: Watch) -> None:
         self.table = table
         self.kernel = _native.ScoreLines(
             np.ascontiguousarray(table.starts, np.int64),
             np.ascontiguousarray(table.sets, np.uint64),
             np.ascontiguousarray(table.scores, np.float64),
         )
-
-    def prepare(self) -> Work[None]:
-        """Build the index."""
         try:
-            while not self.kernel.prepare():
-                yield
+            watch.run(self.kernel.prepare)
         except ValueError as error:
             raise SchemaError(f"The score table is not valid: {error}.") from None
         self.needed = unpack(self.kernel.needed(), len(self.table.nodes))
         """``needed[v, p]``: whether p is in every parent set of v."""
+
+    def begin(self, order: Integers, watch: Watch) -> _native.TableRun:
+        """Return the best parents along an order, whose nodes can then move."""
+        run = _native.TableRun(self.kernel, order)
+        watch.run(run.step)
+        return run
 
     def draw(self, rng: np.random.Generator) -> Integers:
         """Draw an order in which nodes in every parent set of a node come before it."""
@@ -152,18 +147,12 @@ class TableLines:
         return np.array(order, np.int64)
 
 
-def settle(run: _native.TableRun) -> Work[None]:
-    """Finish the current job of a run."""
-    while not run.step():
-        yield
-
-
-def climb(run: _native.TableRun, rng: np.random.Generator, max_sweeps: int) -> Work[float]:
+def climb(run: _native.TableRun, rng: np.random.Generator, max_sweeps: int, watch: Watch) -> float:
     """Move each node to its best position until no move improves the score; return the gain."""
     total = 0.0
     for _ in range(max_sweeps):
         run.sweep(rng.permutation(len(run.order)), 1)
-        yield from settle(run)
+        watch.run(run.step)
         total += run.gained
         if run.gained <= 0.0:
             break
@@ -171,15 +160,14 @@ def climb(run: _native.TableRun, rng: np.random.Generator, max_sweeps: int) -> W
 
 
 def first_graph(
-    lines: TableLines, rng: np.random.Generator, starts: int = 5
-) -> Work[tuple[Integers, float]]:
+    lines: TableLines, rng: np.random.Generator, watch: Watch, starts: int = 5
+) -> tuple[Integers, float]:
     """Climb over orders from random starts; return a line per node and the total score."""
     best_lines: Integers = np.full(len(lines.table.nodes), -1, np.int64)
     best = -np.inf
     for _ in range(starts):
-        run = _native.TableRun(lines.kernel, lines.draw(rng))
-        yield from settle(run)
-        yield from climb(run, rng, _SWEEPS)
+        run = lines.begin(lines.draw(rng), watch)
+        climb(run, rng, _SWEEPS, watch)
         chosen, total = lines_of(lines.table, run)
         if total > best:
             best_lines, best = chosen, total
@@ -196,3 +184,44 @@ def lines_of(table: ScoreTable, run: _native.TableRun) -> tuple[Integers, float]
 def parents_of(table: ScoreTable, lines: Sequence[int] | Integers) -> tuple[tuple[int, ...], ...]:
     """Return the parents of each node from the lines of the table."""
     return tuple(table.members(int(line)) for line in lines)
+
+
+def best_graph(
+    knowledge: BoundKnowledge,
+    max_parents: int | None,
+    table: ScoreTable | None = None,
+    *,
+    ordered: bool = False,
+) -> str:
+    """Return a phrase for the set of graphs among which this one is proven to be the best.
+
+    Parameters
+    ----------
+    knowledge
+        Background knowledge that the graphs agree with.
+    max_parents
+        Bound on the number of parents that the search was given, or None.
+    table
+        The parent sets that were searched, which may have bounds of their own.
+    ordered
+        Whether an order was given, which is part of `knowledge` then.
+    """
+    required = knowledge.required
+    bounds = [max_parents]
+    if table is not None:
+        bounds.append(table.max_parents)
+        required = required if table.required is None else required | table.required
+    limits = [bound for bound in bounds if bound is not None]
+    words = ["no graph"]
+    if table is not None and not table.complete:
+        words.append("of the listed parent sets")
+    if limits:
+        limit = min(limits)
+        words.append(f"with at most {limit} {'parent' if limit == 1 else 'parents'} per node")
+        if required.sum(axis=0).max(initial=0) > limit:
+            words.append("(more only where more are required)")
+    if ordered:
+        words.append("that agrees with the order")
+    elif required.any() or (knowledge.forbidden & ~np.eye(len(required), dtype=np.bool_)).any():
+        words.append("that agrees with the knowledge")
+    return " ".join([*words, "scores higher"])

@@ -1,1 +1,0 @@
-"""Greedy searches over graphs and equivalence classes."""
