@@ -59,7 +59,7 @@ class WitnessStatement:
             if key in (*entry.get("keys", ()), *entry.get("seen", ()), *entry.get("heads", ())):
                 met.add(study)
             if entry["event"] == "opened":
-                opened.setdefault(study, set()).add(entry["round"])
+                opened.setdefault(study, set()).add(entry.get("round", 0))
             if "rho" in entry:
                 known = entry.get("budget", budgets.get(study, 0.0) + entry["rho"])
                 budgets[study] = max(budgets.get(study, 0.0), known)
