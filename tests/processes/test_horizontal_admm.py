@@ -26,8 +26,8 @@ TIMES = ("--gather", "240", "--answer", "40", "--pause", "300")
 
 
 def require_equal(world: Hospitals, model: str) -> None:
-    """What arrived is what the same study gives within one process, to the last bit."""
-    expected = ist.learn(world.inside(), search=joint_search_from(model))
+    """What is published is what the same study gives within one process, to the last bit."""
+    expected = ist.learn(world.inside(), search=joint_search_from(model)).published()
     found: dict[str, Any] = json.loads((world.folder / "network.json").read_text())
     parameters = np.array(found["details"]["parameters"])
     assert parameters.tobytes() == expected.details.parameters.tobytes()

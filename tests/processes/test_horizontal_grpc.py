@@ -97,7 +97,7 @@ def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) ->
     expected = ist.learn(Frame(world.pooled(), names=NAMES), search=ist.LiNGAM())
     assert solution.identified == expected.identified != ()
     assert solution.cpdag == expected.cpdag
-    assert solution.score == pytest.approx(expected.score)
+    assert solution.score == pytest.approx(expected.score, rel=1e-3)  # published with four digits
     assert "sums and products of 12 basis functions of 3 variables" in world.log("coordinator")
 
 
