@@ -71,7 +71,12 @@ class RoundedStatistics:
         _refuse()
 
     def adjusted_effects(
-        self, cause: str, effect: str, change: Sequence[Level] | None, outcome: Level | None
+        self,
+        cause: str,
+        effect: str,
+        change: Sequence[Level] | None,
+        outcome: Level | None,
+        clusters: str | Sequence[object] | None = None,
     ) -> NoReturn:
         """Refuse: effects are estimated from exact statistics."""
         _refuse()
