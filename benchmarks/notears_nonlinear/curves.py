@@ -30,7 +30,9 @@ METHODS: dict[str, Method] = {
     "curves, without moves in the order": search(0),
     "curves, any variances": search(10, equal=False),
     "linear (`Notears`)": lambda data: ist.learn(data.data, search=ist.Notears()).dag,
-    "linear (`Boss`)": lambda data: ist.learn(data.data, search=ist.Boss()).dag,
+    "linear (`Boss`)": lambda data: (
+        ist.learn(data.data, score=ist.GaussianEBIC(), search=ist.Boss()).dag
+    ),
     "sort by variance and regress": simulate.sort_and_regress,
     "sort by R² and regress": lambda data: simulate.sort_and_regress(
         data, by=simulate.SortBy.R_SQUARED

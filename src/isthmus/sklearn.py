@@ -267,22 +267,29 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         """
         from sklearn.metrics import accuracy_score, r2_score
 
-        self._check_fitted()
         if y is not None:
+            self._check_fitted()
             predicted = self.predict(X)
             measure = accuracy_score if hasattr(self, "classes_") else r2_score
             y = self._as_read(str(self.target_), y)
             if hasattr(self, "classes_"):
                 y = read_column(self.network_.maps, str(self.target_), y)
             return float(measure(y, predicted))
+        return float(self.score_samples(X).mean())
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-likelihood of each row; the lowest ones are the most unusual rows."""
+        self._check_fitted()
         table = self._table(X, reset=False)
         if self.target_ is not None and self.target_ not in table:
-            raise ArgumentError(f"The network has the variable {self.target_!r}: give y, too.")
+            raise ArgumentError(
+                f"The network has the variable {self.target_!r}: give a table with it, or y to "
+                "score."
+            )
         table = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
         if any(is_absent(cell) for column in table.values() for cell in column.tolist()):
             raise ValueError(f"Input X contains missing values. {_IN_SCORE}")
-        found = log_likelihood(self.network_, table, unseen=self.unseen)
-        return found / len(next(iter(table.values())))
+        return log_likelihood(self.network_, table, per_row=True, unseen=self.unseen)
 
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> dict[str, NDArray[Any]]:
         """Draw rows from the network, as columns by name.

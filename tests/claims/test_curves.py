@@ -169,3 +169,27 @@ def test_what_was_done_is_said() -> None:
     assert "lines did not survive" in curved.choice
     assert "have curves" in curved.choice
     assert "Not challenged by curves" in learned(ist.summarise(straight)).choice
+
+
+def test_a_dense_graph_is_challenged_and_not_learned_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edges that curves explain are left out, and margins are of graphs without them."""
+    monkeypatch.setattr("isthmus.compose.curves._CLIMBED", 3)
+    monkeypatch.setattr("isthmus.compose.curves._DENSE", 1)
+    table = effects_of_one_cause("curve", 5000, 0)
+    w = np.random.default_rng(1).normal(size=5000)
+    table |= {"w": w, "y5": table["y4"] + w + np.random.default_rng(2).normal(size=5000)}
+    lines, solution = learned(table, score=ist.GaussianEBIC()), learned(table)
+    assert len(lines.dag.edges) >= 12
+    assert {*map(frozenset, solution.dag.edges)} < {*map(frozenset, lines.dag.edges)}
+    assert "too dense" in solution.choice
+    assert "explain 1 edge, which is left out" in solution.choice
+    assert solution.status.ending == "converged"  # not optimal by the score
+    assert ("w", "y5") in solution.directions.determined
+    assert solution.directions.margins["w", "y5"] > 100.0
+
+
+def test_a_graph_with_curves_is_not_called_optimal_and_tails_are_not_noted() -> None:
+    """The search for lines found the best graph of lines, and another one is the answer."""
+    solution = learned(effects_of_one_cause("log-normal", 1000, 0))
+    assert solution.status.ending == "converged"
+    assert not any("NormalScores" in note for note in solution.notes)

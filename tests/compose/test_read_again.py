@@ -115,3 +115,20 @@ def test_a_command_that_fits_a_solution_keeps_its_equivalence_class(tmp_path: Pa
     assert isinstance(fitted, ist.models.GaussianNetwork)
     assert fitted.cpdag is not None
     assert fitted.cpdag.undirected == (("x", "y"),)
+
+
+def test_the_command_handles_missing_values_as_the_solution_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    y = np.where(rng.random(200) < 0.1, np.nan, x + rng.normal(size=200))
+    table, file = tmp_path / "t.csv", str(tmp_path / "s.isthmus")
+    cells = ["" if np.isnan(value) else f"{value}" for value in y]
+    table.write_text("x,y\n" + "".join(f"{a},{b}\n" for a, b in zip(x, cells, strict=True)))
+    assert main(["learn", str(table), "--missing", "DropRows", "-o", file]) == 0
+    capsys.readouterr()
+    assert main(["effect", file, str(table), "x", "y", "--json"]) == 0
+    given = capsys.readouterr().out
+    assert main(["effect", file, str(table), "x", "y", "--json", "--missing", "DropRows"]) == 0
+    assert capsys.readouterr().out == given

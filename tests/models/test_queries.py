@@ -266,7 +266,7 @@ def test_log_likelihood_of_any_table() -> None:
         gaussian.log_likelihood(numbers)
     )
     with pytest.raises(ArgumentError, match="parameters"):
-        ist.log_likelihood(network.dag, labels)  # type: ignore[arg-type]
+        ist.log_likelihood(network.dag, labels)  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3"])
@@ -286,3 +286,48 @@ def test_no_rows_get_no_predictions() -> None:
     assert isinstance(network, DiscreteNetwork)
     assert network.predict_probabilities({"smoke": []}, "dysp").shape == (0, 2)
     assert network.predict({"smoke": []}, "dysp").shape == (0,)
+
+
+@pytest.mark.parametrize("kind", ["discrete", "mixed"])
+def test_a_set_of_levels_is_evidence_for_one_of_them(kind: str) -> None:
+    """Its answer lies between those of its levels, with the weights of Bayes' rule."""
+    rng = np.random.default_rng(0)
+    a = rng.choice(["x", "y", "z"], 500, p=[0.5, 0.3, 0.2])
+    table = {"a": a, "b": np.where(rng.random(500) < np.where(a == "x", 0.8, 0.3), "yes", "no")}
+    if kind == "mixed":
+        table |= {"c": rng.normal(size=500)}
+    network = ist.fit(table, ist.DAG([*table], [("a", "b")]))
+    prior = network.query("a")
+    weights = np.array([prior["x"], prior["y"]])
+    each = np.array([network.query("b", {"a": level})["yes"] for level in "xy"])
+    expected = weights @ each / weights.sum()
+    for given in ({"x", "y"}, ["x", "y"], frozenset("xy")):
+        assert network.query("b", {"a": given})["yes"] == pytest.approx(expected)
+    with pytest.raises(SchemaError, match=r"'X' is not one of the levels of 'a'.*Did you mean 'x'"):
+        network.query("b", {"a": {"X", "y"}})
+    with pytest.raises(SchemaError, match="Did you mean 'x'"):
+        network.query("b", {"a": "X"})
+
+
+def test_log_likelihoods_of_rows_sum_to_that_of_the_table() -> None:
+    """Also if rows with unseen levels are among them, in their places."""
+    rng = np.random.default_rng(1)
+    table = {"a": rng.choice(["x", "y"], 60), "b": rng.choice(["u", "v"], 60)}
+    numbers = {"s": rng.normal(size=60), "t": rng.normal(size=60)}
+    discrete = ist.fit(table, ist.DAG(["a", "b"], [("a", "b")]))
+    mixed = ist.fit(table | numbers, ist.DAG(["a", "b", "s", "t"], [("a", "s"), ("s", "t")]))
+    gaussian = ist.fit(numbers, ist.DAG(["s", "t"], [("s", "t")]))
+    for network in (discrete, mixed, gaussian):
+        data = {v: (table | numbers)[v] for v in network.dag.nodes}
+        each = ist.log_likelihood(network, data, per_row=True)
+        assert each.sum() == pytest.approx(ist.log_likelihood(network, data))
+        for row in (0, 17):
+            single = {v: column[row : row + 1] for v, column in data.items()}
+            assert each[row] == pytest.approx(ist.log_likelihood(network, single))
+    new = {v: column.copy() for v, column in table.items()}
+    new["a"][5] = "w"
+    with pytest.warns(UserWarning, match="has not seen"):
+        each = ist.log_likelihood(discrete, new, per_row=True)
+    assert each[5] == pytest.approx(np.log(discrete.query("b")[str(table["b"][5])]))
+    known = ist.log_likelihood(discrete, table, per_row=True)
+    assert np.delete(each, 5) == pytest.approx(np.delete(known, 5))

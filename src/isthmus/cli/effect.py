@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -12,9 +13,11 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import GRAPHS, GraphFile, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import suggestion
-from isthmus.cli.strategies import missing_names
+from isthmus.cli.strategies import missing_from, missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
 from isthmus.errors import SchemaError
+from isthmus.plurals import rounded
+from isthmus.sources import Missing
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -56,6 +59,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Print the effect and how it was estimated."""
     graph, table = _graph(read_graph_file(options.graph)), opened(options).table
+    options.missing = options.missing or _missing_of(graph)
     kinds = kinds_of(options)
     change, outcome = options.change, options.outcome
     if change or outcome:
@@ -78,7 +82,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     low, high = estimate.interval()
     say(str(estimate))
     if estimate.identified and estimate.zero is None and estimate.has_path:
-        say(f"95% interval from {low:.4g} to {high:.4g}")
+        say(f"95% interval from {rounded(low, 4)} to {rounded(high, 4)}")
     first = estimate.alternatives[0] if estimate.identified else None
     give(
         identified=estimate.identified,
@@ -102,6 +106,15 @@ def _graph(file: GraphFile) -> Any:
     return file.graph if known is None or callable(known) else known
 
 
+def _missing_of(graph: object) -> Missing | None:
+    """Return how a solution handled missing values; None if it has none, or does not say."""
+    code = graph.provenance.code if isinstance(graph, ist.Solution) else ""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.keyword) and node.arg == "missing":
+            return missing_from(ast.unparse(node.value))
+    return None
+
+
 def _levels(
     table: object, graph: Any, kinds: Mapping[str, Any] | None, options: argparse.Namespace
 ) -> dict[str, tuple[Any, ...]]:
@@ -118,5 +131,5 @@ def _levels(
 def _level(name: str, text: str, levels: dict[str, tuple[Any, ...]]) -> Any:
     named = {str(level).lower(): level for level in levels.get(name, ())}
     if named and text.lower() not in named:
-        raise SchemaError(f"{name!r} is never {text!r}{suggestion(text, named)}")
+        raise SchemaError(f"{name!r} is never {text!r}{suggestion(text, map(str, named.values()))}")
     return named.get(text.lower(), text)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,17 @@ _MOST_COMBINATIONS = 1_000_000
 """Maximum number of combinations of levels that the unknown cells of a row may have."""
 
 
-def log_likelihood(network: Network, data: object, *, unseen: Unseen = "missing") -> float:
+@overload
+def log_likelihood(
+    network: Network, data: object, *, per_row: Literal[False] = ..., unseen: Unseen = ...
+) -> float: ...
+@overload
+def log_likelihood(
+    network: Network, data: object, *, per_row: Literal[True], unseen: Unseen = ...
+) -> Floats: ...
+def log_likelihood(
+    network: Network, data: object, *, per_row: bool = False, unseen: Unseen = "missing"
+) -> float | Floats:
     """Return the log-likelihood of the rows of a table under a fitted network.
 
     Parameters
@@ -68,6 +78,9 @@ def log_likelihood(network: Network, data: object, *, unseen: Unseen = "missing"
         A table with a column for each node; further columns are ignored. Levels are matched by
         their values. Of columns that were learned as normal scores, the density of the scores
         counts.
+    per_row
+        Whether to return the log-likelihood of each row instead of their sum. Rows with the
+        lowest ones are the most unusual.
     unseen
         A level that the network does not have counts as an unknown cell of its row, with a
         warning; ``"error"`` refuses it.
@@ -79,6 +92,11 @@ def log_likelihood(network: Network, data: object, *, unseen: Unseen = "missing"
     >>> network = ist.learn(data).fit()
     >>> round(ist.log_likelihood(network, data) / 1000, 2)
     -2.19
+
+    The most unusual row:
+
+    >>> int(ist.log_likelihood(network, data, per_row=True).argmin())
+    0
     """
     if not isinstance(network, DiscreteNetwork | GaussianNetwork | MixedNetwork):
         raise ArgumentError(
@@ -91,26 +109,33 @@ def log_likelihood(network: Network, data: object, *, unseen: Unseen = "missing"
             for v in network.dag.nodes
         )
     )
-    learned, total = _without_unseen(network, _as_learned(network, data), unseen)
-    if learned is None:
-        return total
-    rows = _rows(learned, schema)
-    network = replace(network, maps={})
-    if isinstance(network, DiscreteNetwork):
-        codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
-        return total + network.log_likelihood(codes)
-    return total + network.log_likelihood(_columns(schema, rows))
+    learned, others = _without_unseen(network, _as_learned(network, data), unseen)
+    found = np.array([])
+    if learned is not None:
+        rows = _rows(learned, schema)
+        network = replace(network, maps={})
+        if isinstance(network, DiscreteNetwork):
+            codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
+            found = network.log_densities(codes)
+        else:
+            found = network.log_densities(_columns(schema, rows))
+    each = np.empty(len(found) + len(others))
+    new = np.isin(np.arange(len(each)), [*others])
+    each[~new], each[new] = found, [*others.values()]
+    return each if per_row else float(each.sum())
 
 
-def _without_unseen(network: Network, data: object, unseen: Unseen) -> tuple[object | None, float]:
-    """Return the rows whose levels the network has, if any, and the log-likelihood of the others.
+def _without_unseen(
+    network: Network, data: object, unseen: Unseen
+) -> tuple[object | None, dict[int, float]]:
+    """Return the rows whose levels the network has, if any, and log-likelihoods of the others.
 
     The probability of a row with a new level is that of its other cells: the sum over all levels
     of the unknown ones.
     """
     columns, _ = columns_of(data)
     if isinstance(network, GaussianNetwork) or not isinstance(columns, Mapping):
-        return data, 0.0
+        return data, {}
     cells = {v: np.asarray(columns[v]) for v in network.dag.nodes if v in columns}
     levels = {v: own for v, own in network.levels.items() if v in cells}
     codes = encode_columns(levels, cells, unseen)
@@ -121,8 +146,8 @@ def _without_unseen(network: Network, data: object, unseen: Unseen) -> tuple[obj
     }
     rows = np.flatnonzero(np.any([*new.values()], axis=0)) if new else np.array([], np.intp)
     if not len(rows):
-        return data, 0.0
-    single, total = _with_densities(network), 0.0
+        return data, {}
+    single, found = _with_densities(network), {}
     for row in rows.tolist():
         hidden = [v for v, own in new.items() if own[row]]
         sizes = [len(levels[v]) for v in hidden]
@@ -135,9 +160,9 @@ def _without_unseen(network: Network, data: object, unseen: Unseen) -> tuple[obj
         grid = np.indices(sizes).reshape(len(sizes), -1)
         for v, own in zip(hidden, grid, strict=True):
             filled[v] = label_array(levels[v])[own]
-        total += float(np.logaddexp.reduce(single.log_densities(filled)))
+        found[row] = float(np.logaddexp.reduce(single.log_densities(filled)))
     kept = np.setdiff1d(np.arange(len(next(iter(cells.values())))), rows)
-    return {v: own[kept] for v, own in cells.items()} if len(kept) else None, total
+    return {v: own[kept] for v, own in cells.items()} if len(kept) else None, found
 
 
 def _with_densities(network: DiscreteNetwork | MixedNetwork) -> MixedNetwork:

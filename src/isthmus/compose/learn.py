@@ -23,7 +23,7 @@ from isthmus.compose.arguments import (
     refuse_probabilities,
 )
 from isthmus.compose.assumptions import notes_on
-from isthmus.compose.curves import Again, challenge, fits_lines, judged_by, test_of_curves
+from isthmus.compose.curves import Again, challenge, fits_lines, test_of_curves
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import prepare_jointly
 from isthmus.compose.on_demand import OnDemandSearch, within_tables
@@ -229,17 +229,20 @@ def learn(
         f"search {described(search)} ({reason}).{sentence}"
     )
     value, equivalent = result.score, problem.objective.equivalent
+    explained, ranked, of_search = False, False, result.notes
     if default and fits_lines(problem) and not isinstance(result, PAGResult):
         challenged = challenge(problem, dag, again)
         choice += f" {challenged.sentence}"
-        if challenged.changed:
-            problem, dag = judged_by(problem, challenged.problem), challenged.dag
+        status, problem = challenged.status(status), challenged.judge(problem)
+        explained, ranked = challenged.explained, challenged.ranked
+        if challenged.changed or explained:
+            dag, of_search = challenged.dag, ()
             value = LOCAL_SCORES.require(problem.objective).total(dag)
             equivalent = not challenged.directed
     objective = problem.objective
     notes = (
-        *notes_on(problem, dag, named=not default and time_limit is None),
-        *result.notes,
+        *notes_on(problem, dag, named=not default and time_limit is None, ranked=ranked),
+        *of_search,
     )
     provenance = Provenance.of_call(
         "learn",
@@ -300,7 +303,7 @@ def learn(
         reading=problem.reading,
         details=result.details,
         statistics_kept=LearnedStatistics.of(
-            problem, learn_again, getattr(search, "max_parents", None)
+            problem, learn_again, getattr(search, "max_parents", None), explained=explained
         ),
         provenance=provenance,
         identified=identified,

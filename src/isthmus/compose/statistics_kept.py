@@ -30,6 +30,7 @@ from isthmus.fitting import (
     refine,
 )
 from isthmus.graphs import DAG, Knowledge
+from isthmus.graphs.knowledge import without_others
 from isthmus.models import GaussianNetwork, GPNetwork, Level, Network
 from isthmus.models.column_maps import ColumnMap, scored_nodes
 from isthmus.objectives import (
@@ -95,6 +96,9 @@ class LearnedStatistics:
         Maximum number of parents of a node in the search; None for no limit.
     groups
         The column of groups of the table; None if there is none, or if it is not known any more.
+    explained
+        Whether a larger model explains edges that the score would have: then margins are over
+        graphs with the same adjacent pairs.
     """
 
     statistics: Summary
@@ -107,6 +111,7 @@ class LearnedStatistics:
     tested: bool = False
     max_parents: int | None = None
     groups: str | None = None
+    explained: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
@@ -117,6 +122,8 @@ class LearnedStatistics:
         problem: Problem,
         learn_again: Callable[[Moments], Solution] | None = None,
         max_parents: int | None = None,
+        *,
+        explained: bool = False,
     ) -> LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
@@ -143,6 +150,7 @@ class LearnedStatistics:
             not {INDEPENDENCE_TESTS, INDEPENDENT_NOISE}.isdisjoint(problem.objective.capabilities),
             max_parents,
             source.group_column,
+            explained,
         )
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
@@ -305,6 +313,8 @@ class LearnedStatistics:
         seconds = inf if local is None else reversal_seconds(local, len(edges))
         if local is None or seconds == inf or (seconds > _MARGIN_SECONDS and not patient):
             return None
+        if self.explained:
+            knowledge = without_others(knowledge, dag)
         return reversal_margins(local, dag, edges, knowledge, self.max_parents)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import permutations
 from numbers import Real
 from typing import TYPE_CHECKING
 
@@ -363,6 +364,13 @@ class Knowledge:
             checked_order(names, [tuple(bits(mask)) for mask in masks])
         except GraphError as error:
             raise KnowledgeError(f"The required edges contradict each other. {error}") from None
+
+
+def without_others(knowledge: Knowledge, dag: DAG) -> Knowledge:
+    """Return knowledge that also forbids edges between pairs that a graph does not join."""
+    joined = {pair for a, b in dag.edges for pair in ((a, b), (b, a))}
+    apart = [pair for pair in permutations(dag.nodes, 2) if pair not in joined]
+    return replace(knowledge, forbidden=(*knowledge.forbidden, *apart))
 
 
 def require_knowledge(knowledge: object) -> None:

@@ -46,7 +46,7 @@ from isthmus.models.equivalence import (
     reason_for_range,
 )
 from isthmus.models.inference import Elimination
-from isthmus.models.questions import checked_question
+from isthmus.models.questions import Evidence, checked_question
 from isthmus.models.ranges import ProbabilityRange
 from isthmus.models.sampling_error import MOST_REDRAWN, drawn_tables
 from isthmus.plurals import counted
@@ -207,6 +207,10 @@ class DiscreteNetwork:
 
     def log_likelihood(self, codes: Mapping[str, ArrayLike]) -> float:
         """Return the log-likelihood of rows, given as columns of codes."""
+        return float(self.log_densities(codes).sum())
+
+    def log_densities(self, codes: Mapping[str, ArrayLike]) -> Floats:
+        """Return the log-probability of each row, given as columns of codes."""
         check_keys(self.dag, codes, "codes", extra=True)
         columns = {name: np.asarray(codes[name]) for name in self.dag.nodes}
         n = common_length(columns)
@@ -217,33 +221,33 @@ class DiscreteNetwork:
                     f"Codes of {name!r} must be integers from 0 to {size - 1}; "
                     "convert levels to codes with encode()."
                 )
-        total = 0.0
+        total: Floats = np.zeros(n)
         for name in self.dag.nodes:
             table = self.tables[name]
             row = self._rows(name, columns, n)
             with np.errstate(divide="ignore"):
                 logs = np.log(table.reshape(-1, table.shape[-1]))
-            total += float(logs[row, columns[name].astype(np.intp)].sum())
+            total += logs[row, columns[name].astype(np.intp)]
         return total
 
     @overload
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         do: None = None,
     ) -> Probabilities: ...
     @overload
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         do: Mapping[str, Level] | None = None,
     ) -> Probabilities | ProbabilityRange: ...
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         do: Mapping[str, Level] | None = None,
     ) -> Probabilities | ProbabilityRange:
         """Return the joint distribution of some nodes, given observations and interventions.
@@ -258,7 +262,8 @@ class DiscreteNetwork:
         evidence
             Levels of other nodes that are observed. If an observation is uncertain, map the levels
             to their likelihoods, the probabilities of the observation given each level (up to a
-            common factor): ``{"smoke": {"yes": 0.8, "no": 0.1}}``.
+            common factor): ``{"smoke": {"yes": 0.8, "no": 0.1}}``. A set of levels says that it is
+            one of them: ``{"age": {"young", "old"}}``.
         do
             Levels to which nodes are set by an intervention, which removes the influence of
             their usual causes. The answer is valid in the real world only if the graph is causal.
@@ -303,7 +308,7 @@ class DiscreteNetwork:
 
     def most_probable(
         self,
-        evidence: Mapping[str, Level | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         targets: Iterable[str] | None = None,
     ) -> Explanation:
         """Return the most probable levels of all other nodes, jointly (MPE).

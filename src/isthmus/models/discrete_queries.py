@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import SchemaError
 from isthmus.graphs import DAG
 from isthmus.models.columns import (
     Level,
@@ -18,7 +17,7 @@ from isthmus.models.columns import (
     refuse_strangers,
 )
 from isthmus.models.inference import Elimination
-from isthmus.models.questions import likelihood_of, shares
+from isthmus.models.questions import LIKELIHOODS, likelihood_of, shares, unknown_level
 from isthmus.types import Floats
 
 Levels: TypeAlias = Mapping[str, tuple[Level, ...]]
@@ -28,7 +27,7 @@ def code_of(name: str, levels: tuple[Level, ...], value: object) -> int:
     """Return the code of a level of a node."""
     plain: Any = value.item() if isinstance(value, np.generic) else value
     if plain not in levels:
-        raise SchemaError(f"{plain!r} is not one of the levels of {name!r}: {levels!r}.")
+        raise unknown_level(name, plain, levels)
     return levels.index(plain)
 
 
@@ -98,7 +97,7 @@ def split_evidence(
     """Return codes of observed nodes, and likelihoods of those observed with uncertainty."""
     codes, likelihoods = {}, {}
     for name, value in seen.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, LIKELIHOODS):
             likelihoods[dag.index(name)] = likelihood_of(name, levels[name], value)
         else:
             codes[dag.index(name)] = code_of(name, levels[name], value)

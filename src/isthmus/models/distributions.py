@@ -10,13 +10,15 @@ from typing import Any, TypeVar, final
 
 import numpy as np
 
-from isthmus.errors import ArgumentError, MismatchError, SchemaError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.frames import cells_of, table_of
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import ColumnMap, NetworkMaps, TimeMap, scored_nodes, table_values
 from isthmus.models.columns import Level
+from isthmus.models.questions import unknown_level
 from isthmus.models.sampling_error import DrawnAnswer
 from isthmus.options import check_level
+from isthmus.plurals import rounded
 from isthmus.types import Floats
 
 _POINT = 1e-12
@@ -88,7 +90,7 @@ class Probabilities(DrawnAnswer):
         place = []
         for (name, known), wanted in zip(self.levels.items(), asked, strict=True):
             if wanted not in known:
-                raise SchemaError(f"{wanted!r} is not one of the levels of {name!r}: {known!r}.")
+                raise unknown_level(name, wanted, known)
             place.append(known.index(wanted))
         return float(self.values[tuple(place)])
 
@@ -175,12 +177,12 @@ def _plain(maps: NetworkMaps, name: str, value: Level | float) -> str:
 def shown(maps: NetworkMaps, name: str, value: float) -> str:
     """Return a number of a variable as text, and as a date if it stands for one."""
     own = maps.get(name)
-    return own.shown(value) if isinstance(own, TimeMap) else f"{value:.4g}"
+    return own.shown(value) if isinstance(own, TimeMap) else f"{rounded(value, 4)}"
 
 
 def _with_spread(maps: NetworkMaps, name: str, mean: float, spread: float) -> str:
     own = maps.get(name)
-    away = own.spread(spread) if isinstance(own, TimeMap) else f"{spread:.4g}"
+    away = own.spread(spread) if isinstance(own, TimeMap) else f"{rounded(spread, 4)}"
     return f"{name}: {shown(maps, name, mean)} ± {away}"
 
 
@@ -496,7 +498,7 @@ def _unsure(
     known = [(word, float(error[place])) for word, error in named if error is not None]
     times = unit if isinstance(unit, TimeMap) else None
     parts = [
-        f"{word}{more} {f'{e:.2g}' if times is None else times.spread(e)}" for word, e in known
+        f"{word}{more} {rounded(e) if times is None else times.spread(e)}" for word, e in known
     ]
     return f" ({', '.join(parts)})" if parts else ""
 

@@ -29,6 +29,7 @@ from isthmus.models.column_maps import (
 from isthmus.models.columns import (
     check_keys,
     check_size,
+    common_length,
     number_column,
     number_of_rows,
     refuse_strangers,
@@ -234,9 +235,13 @@ class GaussianNetwork:
 
     def log_likelihood(self, data: Mapping[str, ArrayLike]) -> float:
         """Return the log-likelihood of rows, given as columns; for normal scores, of the scores."""
+        return float(self.log_densities(data).sum())
+
+    def log_densities(self, data: Mapping[str, ArrayLike]) -> Floats:
+        """Return the log-density of each row; for normal scores, that of the scores."""
         check_keys(self.dag, data, "data", extra=True)
         columns = {v: self._numbers(v, data[v]) for v in self.dag.nodes}
-        total = 0.0
+        total: Floats = np.zeros(common_length(columns))
         for name, column in columns.items():
             variance = self.variances[name]
             if variance == 0:
@@ -247,8 +252,7 @@ class GaussianNetwork:
             residual = column - self.intercepts[name]
             for parent, value in self.coefficients[name].items():
                 residual = residual - value * columns[parent]
-            squares = float(residual @ residual)
-            total -= 0.5 * (len(column) * log(2 * pi * variance) + squares / variance)
+            total -= 0.5 * (log(2 * pi * variance) + residual**2 / variance)
         return total
 
     @overload

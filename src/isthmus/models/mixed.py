@@ -54,6 +54,8 @@ from isthmus.models.equivalence import (
 from isthmus.models.mixed_prediction import predict_rows
 from isthmus.models.mixed_queries import MixedQuery, redrawn
 from isthmus.models.questions import (
+    LIKELIHOODS,
+    Evidence,
     check_simulations,
     checked_question,
     finite,
@@ -181,7 +183,7 @@ class MixedNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         do: None = None,
         *,
         simulations: int = 100_000,
@@ -191,7 +193,7 @@ class MixedNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         do: Mapping[str, Level | float] | None = None,
         *,
         simulations: int = 100_000,
@@ -200,7 +202,7 @@ class MixedNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         do: Mapping[str, Level | float] | None = None,
         *,
         simulations: int = 100_000,
@@ -281,7 +283,7 @@ class MixedNetwork:
 
     def most_probable(
         self,
-        evidence: Mapping[str, Level | tuple[float, float] | Mapping[Any, float]] | None = None,
+        evidence: Evidence | None = None,
         targets: Iterable[str] | None = None,
         *,
         simulations: int = 100_000,
@@ -336,7 +338,7 @@ class MixedNetwork:
         """Return what is observed, likelihoods of levels, and values with an error."""
         likelihoods, errors = {}, {}
         for name, value in seen.items():
-            if name in self.levels and isinstance(value, Mapping):
+            if name in self.levels and isinstance(value, LIKELIHOODS):
                 likelihoods[name] = likelihood_of(name, self.levels[name], value)
             elif name not in self.levels and isinstance(value, tuple | Mapping):
                 errors[name] = measured(name, value)

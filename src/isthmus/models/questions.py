@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from difflib import get_close_matches
 from math import isfinite, prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -45,13 +46,40 @@ def checked_question(
     return asked, seen, forced
 
 
+Evidence: TypeAlias = Mapping[
+    str, Level | tuple[float, float] | Mapping[Any, float] | Set[Any] | list[Any]
+]
+"""Values, some levels, likelihoods of levels, or a value and its standard error."""
+
+LIKELIHOODS = (Mapping, Set, list)
+"""Types of evidence on a discrete node that is not one level."""
+
+
 def is_uncertain(value: object) -> bool:
-    """Return whether evidence is a likelihood per level, or a value with its error."""
-    return isinstance(value, Mapping | tuple)
+    """Return whether evidence is a likelihood per level, some levels, or a value with its error."""
+    return isinstance(value, (*LIKELIHOODS, tuple))
 
 
-def likelihood_of(name: str, levels: Sequence[Level], given: Mapping[Any, float]) -> Floats:
-    """Return the likelihood of each level of a node that is observed with uncertainty."""
+def unknown_level(name: str, value: object, levels: Sequence[Level]) -> SchemaError:
+    """Return the error for a value that is none of the levels of a node."""
+    by_lower = {str(level).strip().lower(): level for level in levels}
+    close = get_close_matches(str(value).strip().lower(), by_lower, 1)
+    hint = f" Did you mean {by_lower[close[0]]!r}?" if close else ""
+    return SchemaError(f"{value!r} is not one of the levels of {name!r}: {tuple(levels)!r}.{hint}")
+
+
+def likelihood_of(
+    name: str, levels: Sequence[Level], given: Mapping[Any, float] | Collection[Any]
+) -> Floats:
+    """Return the likelihood of each level of a node that is observed with uncertainty.
+
+    Of a set or list of levels, it is one of them, and nobody knows which.
+    """
+    if not isinstance(given, Mapping):
+        for level in given:
+            if level not in levels:
+                raise unknown_level(name, level, levels)
+        given = {level: float(level in given) for level in levels}
     if set(given) != set(levels):
         raise SchemaError(
             f"The uncertain evidence on {name!r} must have a likelihood for each of its levels "

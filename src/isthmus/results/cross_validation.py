@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.frames import table_of
+from isthmus.plurals import rounded
 
 
 @final
@@ -45,8 +46,9 @@ class CrossValidation:
         return table_of(columns | {"log_likelihood": self.log_likelihoods}, like)
 
     def __str__(self) -> str:
+        error = rounded(self.standard_error)
         return (
-            f"Log-likelihood per row {self.mean:.5g} (standard error {self.standard_error:.2g}, "
+            f"Log-likelihood per row {self.mean:.5g} (standard error {error}, "
             f"{len(self.sizes)} folds)"
         )
 

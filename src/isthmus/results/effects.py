@@ -11,6 +11,7 @@ from typing import final
 from isthmus.graphs.identification import Identification
 from isthmus.models import Level
 from isthmus.options import check_level
+from isthmus.plurals import rounded
 
 MAX_PARENT_SETS = 2**16
 """Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s from
@@ -325,17 +326,17 @@ class EffectEstimate:
                 "have no standard error or interval."
             )
         adjusted = self._way()
-        error = f"standard error {self.standard_error:.2g}{self._assumed()}"
+        error = f"standard error {rounded(self.standard_error)}{self._assumed()}"
         first = self.alternatives[0].extrapolated
         lead = "rests on extrapolation of the regression, " if first else ""
         mean = ", the average slope over the rows" if self.alternatives[0].averaged else ""
-        text = f"{pair}: {lead}{self.value:.4g}{mean} ({error}){adjusted}"
+        text = f"{pair}: {lead}{rounded(self.value, 4)}{mean} ({error}){adjusted}"
         more = self._overlap()
         if not self.has_path:
             low, high = self.interval()
             more += (
                 " The learned graph has no directed path, which implies 0; the data are compatible "
-                f"with {low:.2g} to {high:.2g} (95% interval)."
+                f"with {rounded(low)} to {rounded(high)} (95% interval)."
             )
         if self.learned_directions:
             more += _GIVEN.format(self.cause, self.effect)
@@ -358,7 +359,7 @@ class EffectEstimate:
             return adjusted
         word = "an instrument" if len(own.through) == 1 else "instruments"
         weak = (
-            f". The F statistic of the first stage is {own.first_stage:.2g}: below "
+            f". The F statistic of the first stage is {rounded(own.first_stage)}: below "
             f"{_WEAK:.0f}, instruments are weak, and intervals are too narrow"
             if own.first_stage < _WEAK
             else ""
@@ -387,11 +388,12 @@ class EffectEstimate:
                 f"{text} The range was not computed: {self.cause} has more than "
                 f"{MAX_PARENT_SETS:,} possible sets of parents. Add background knowledge."
             )
-        low, high = self.interval()
+        ends = (self.possible[0], self.possible[-1], *self.interval())
+        least, most, low, high = (rounded(value, 4) for value in ends)
         return (
-            f"{text} The effect is between {self.possible[0]:.4g} and {self.possible[-1]:.4g} "
+            f"{text} The effect is between {least} and {most} "
             f"over {len(self.alternatives)} possible sets of parents (95% interval from "
-            f"{low:.4g} to {high:.4g}{self._assumed()}).{self._overlap()}"
+            f"{low} to {high}{self._assumed()}).{self._overlap()}"
             + "".join(f" {note}" for note in self.notes)
         )
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.frames import table_of
-from isthmus.plurals import counted
+from isthmus.plurals import counted, rounded
 
 _SHOWN = 5
 """Number of variables and of steps of each that the print has."""
@@ -60,7 +60,8 @@ class Forecast(dict[str, NDArray[Any]]):
                 if step > _SHOWN:
                     continue
                 if level is None:
-                    text = f"{mean:.4g} (95% of the draws between {low:.4g} and {high:.4g})"
+                    ends = f"{rounded(low, 4)} and {rounded(high, 4)}"
+                    text = f"{rounded(mean, 4)} (95% of the draws between {ends})"
                 else:
                     text = f"{level} in {share:.1%} of the draws"
                 lines.append(f"{name}, step {step}: {text}")

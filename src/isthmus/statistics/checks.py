@@ -21,6 +21,9 @@ UNDERFLOW = 1e-290
 """Sums of squares below this have lost digits: floats below 1e-308 are not exact."""
 
 
+_INFINITE = " Values are infinite"
+
+
 def _listed(found: Mapping[str, int]) -> str:
     shown = [f"{name!r} ({count:,})" for name, count in list(found.items())[:20]]
     return ", ".join(shown) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
@@ -75,7 +78,9 @@ def refuse_missing(missing: Mapping[str, int], n: int, methods: str = ANY_METHOD
 
 def with_advice(error: MissingValuesError, advice: str) -> MissingValuesError:
     """Return the error of `refuse_missing` with another advice, for other calls than ``learn``."""
-    return MissingValuesError(f"{str(error).partition(' Say what to do:')[0]} {advice}")
+    start, _, rest = str(error).partition(" Say what to do:")
+    more = "".join(rest.partition(_INFINITE)[1:])
+    return MissingValuesError(f"{start} {advice}{more}")
 
 
 def refuse_infinite(infinite: Mapping[str, int]) -> None:
@@ -83,7 +88,7 @@ def refuse_infinite(infinite: Mapping[str, int]) -> None:
     found = {name: count for name, count in infinite.items() if count}
     if found:
         raise DataError(
-            f"Values are infinite in these columns: {_listed(found)}. "
+            f"{_INFINITE.strip()} in these columns: {_listed(found)}. "
             "Replace them by finite ones, or drop the rows."
         )
 

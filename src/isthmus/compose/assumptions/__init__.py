@@ -42,7 +42,7 @@ from isthmus.statistics import Moments
 __all__ = ["check_rows", "notes_on"]
 
 
-def notes_on(problem: Problem, dag: DAG, *, named: bool) -> tuple[str, ...]:
+def notes_on(problem: Problem, dag: DAG, *, named: bool, ranked: bool = False) -> tuple[str, ...]:
     """Return the notes of a result on its data and its graph; warn once if there are some.
 
     Parameters
@@ -53,13 +53,16 @@ def notes_on(problem: Problem, dag: DAG, *, named: bool) -> tuple[str, ...]:
         The graph that was learned, or that represents an ensemble.
     named
         Whether the user named the score, so that curves have not challenged the graph before.
+    ranked
+        Whether the edges also hold for normal scores, so that heavy tails do not matter.
     """
     objective, statistics = problem.objective, problem.statistics
     table = RowTable.of(problem.source)
     directed = INDEPENDENT_NOISE.of(objective) is not None
     of_rows: tuple[str, ...] = ()
     if table is not None:
-        of_rows = check_rows(table, dag, linear=_is_linear(problem), directed=directed)
+        linear = _is_linear(problem)
+        of_rows = check_rows(table, dag, linear=linear, directed=directed, ranked=ranked)
     notes = (
         *constant_columns(statistics),
         *duplicate_columns(statistics),
@@ -89,7 +92,7 @@ def _of_groups(table: RowTable, dag: DAG) -> tuple[str, ...]:
 
 
 def check_rows(
-    table: RowTable, dag: DAG, *, linear: bool, directed: bool = False
+    table: RowTable, dag: DAG, *, linear: bool, directed: bool = False, ranked: bool = False
 ) -> tuple[str, ...]:
     """Return notes about rows and distributions.
 
@@ -103,6 +106,8 @@ def check_rows(
         Whether the model is linear, so that curved effects are missed.
     directed
         Whether directions were learned from the shape of the noise.
+    ranked
+        Whether the edges also hold for normal scores.
     """
     outliers = outlying_rows(table)
     table = table.without(outliers.rows)
@@ -116,7 +121,7 @@ def check_rows(
     return (
         *outliers.notes,
         *inflated(table, dag, lumps),
-        *(scale or heavy_tails(table, sample, directed=directed, known=lumps)),
+        *(scale or (() if ranked else heavy_tails(table, sample, directed=directed, known=lumps))),
         *(group_effects(table, sample) if linear else ()),
     )
 

@@ -31,6 +31,7 @@ from isthmus.sources.tables.kinds import (
 from isthmus.sources.tables.missing import DropRows, KeepMissing, Missing, MissingAsLevel
 from isthmus.sources.tables.missing_values import apply_strategy
 from isthmus.sources.tables.names import as_narwhals, check_names, chosen
+from isthmus.sources.tables.problems import Problems
 from isthmus.statistics import (
     CodedRows,
     CountPlan,
@@ -143,17 +144,21 @@ class Frame(Source):
     def _decided(self) -> list[tuple[TableColumn, ColumnReading]]:
         """Each column, and how it will be read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
-        columns = [self._converted(column_of(n, self._data[n])) for n in names]
+        problems = Problems()
+        columns = problems.without(
+            names, lambda name: self._converted(column_of(name, self._data[name]))
+        )
         rows = {len(c.values) for c in columns}
         if len(rows) > 1:
             sizes = {c.name: len(c.values) for c in columns[:20]}
             raise SchemaError(
                 f"The columns have different lengths: {sizes}. Give one value per row in each."
             )
-        refuse_empty(max(rows))
-        readings = [self._decide(c) for c in columns]
-        refuse_nothing_left(readings)
-        return list(zip(columns, readings, strict=True))
+        refuse_empty(max(rows, default=1))
+        decided = problems.without(columns, lambda column: (column, self._decide(column)))
+        problems.refuse_with([pair for pair in decided if pair[1].used], self.missing)
+        refuse_nothing_left([reading for _, reading in decided])
+        return decided
 
     @cached_property
     def _prepared(self) -> Prepared:
@@ -161,7 +166,10 @@ class Frame(Source):
         readings = [r for _, r in self._decided]
         rows = len(self._decided[0][0].values)
         used = [(self._listed(c), r) for c, r in self._decided if r.used]
-        treated, remarks = apply_strategy(used, self.missing, rows)
+        try:
+            treated, remarks = apply_strategy(used, self.missing, rows)
+        except MissingValuesError as error:
+            raise Problems([error]).and_infinite(used) from None
         read = [self._read(c, r) for c, r in treated]
         schema = Schema(tuple(v for v, _ in read))
         absent = None

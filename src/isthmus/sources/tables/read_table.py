@@ -143,8 +143,9 @@ def _ending(path: Path) -> str:
         )
     if ending not in ENDINGS:
         raise DataError(
-            f"{path.name!r} does not end in {', '.join(ENDINGS)}. Convert it, or read it in "
-            "Python with a library for its format and give the table to isthmus.learn."
+            f"{path.name!r} does not end in {', '.join(ENDINGS)}. If it is text, give its columns "
+            f"names in the first line and save it as {path.stem + '.csv'!r}; or read it in Python "
+            "with a library for its format and give the table to isthmus.learn."
         )
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}. Check the name and the folder.")
