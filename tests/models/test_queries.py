@@ -296,7 +296,7 @@ def test_a_set_of_levels_is_evidence_for_one_of_them(kind: str) -> None:
     table = {"a": a, "b": np.where(rng.random(500) < np.where(a == "x", 0.8, 0.3), "yes", "no")}
     if kind == "mixed":
         table |= {"c": rng.normal(size=500)}
-    network = ist.fit(table, ist.DAG([*table], [("a", "b")]))
+    network: Any = ist.fit(table, ist.DAG([*table], [("a", "b")]))
     prior = network.query("a")
     weights = np.array([prior["x"], prior["y"]])
     each = np.array([network.query("b", {"a": level})["yes"] for level in "xy"])
@@ -314,7 +314,7 @@ def test_log_likelihoods_of_rows_sum_to_that_of_the_table() -> None:
     rng = np.random.default_rng(1)
     table = {"a": rng.choice(["x", "y"], 60), "b": rng.choice(["u", "v"], 60)}
     numbers = {"s": rng.normal(size=60), "t": rng.normal(size=60)}
-    discrete = ist.fit(table, ist.DAG(["a", "b"], [("a", "b")]))
+    discrete: Any = ist.fit(table, ist.DAG(["a", "b"], [("a", "b")]))
     mixed = ist.fit(table | numbers, ist.DAG(["a", "b", "s", "t"], [("a", "s"), ("s", "t")]))
     gaussian = ist.fit(numbers, ist.DAG(["s", "t"], [("s", "t")]))
     for network in (discrete, mixed, gaussian):
