@@ -40,7 +40,7 @@ def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     text = str(found)
     assert "1 edge, 3 variables, score unknown" in text
     assert "reveal the statistics of single sites" in text
-    weight = found.details.weights[0, 1]
+    weight = found.published().details.weights[0, 1]
     plain = json.loads(json.dumps(found.to_dict()))
     assert np.array(plain["details"]["parameters"]).tobytes() == found.details.parameters.tobytes()
     assert plain["details"]["model"] == "linear"
