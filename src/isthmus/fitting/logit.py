@@ -189,7 +189,9 @@ class _Rows(NamedTuple):
         _, first, place = np.unique(marks, return_index=True, return_inverse=True)
         if len(first) == x.shape[1] or not np.array_equal(x[:, first][:, place], x):
             first = place = np.arange(x.shape[1])
-        seen = np.bincount(own * len(first) + place, times, levels * len(first))
+        cells = own * len(first) + place
+        seen = np.zeros(levels * len(first))
+        seen += np.bincount(cells, times, len(seen))
         seen = seen.reshape(levels, len(first))
         distinct = np.ascontiguousarray(x[:, first])
         return cls(distinct, seen, seen.sum(axis=0), mean, pseudo_count)

@@ -132,12 +132,12 @@ class GaussianNetwork:
                 raise DataError(f"The variance of {name!r} is negative: {variances[name]}.")
         if self.covariances is not None:
             check_keys(self.dag, self.covariances, "covariances")
-            for name, own in self.covariances.items():
+            for name, matrix in self.covariances.items():
                 size = 1 + len(coefficients[name])
-                if own.shape != (size, size):
+                if matrix.shape != (size, size):
                     raise SchemaError(
-                        f"The covariances of {name!r} have the shape {own.shape}; {(size, size)} "
-                        "is needed."
+                        f"The covariances of {name!r} have the shape {matrix.shape}; "
+                        f"{(size, size)} is needed."
                     )
             object.__setattr__(self, "covariances", MappingProxyType(dict(self.covariances)))
         object.__setattr__(self, "intercepts", MappingProxyType(intercepts))
@@ -473,8 +473,7 @@ class GaussianNetwork:
                 old = self.dag.parents(name)
                 order = [0, *(1 + old.index(p) for p in dag.parents(name))]
                 robust[name] = own[np.ix_(order, order)]
-        rest = cpdag, self.maps, self.rows, robust, self.supports
-        return GaussianNetwork(dag, *parameters, *rest)
+        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows, robust, self.supports)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""

@@ -83,16 +83,16 @@ class MixedQuery:
                 f"The targets {discrete} are discrete and {continuous} are continuous. Ask for "
                 "them separately; to relate them, put levels of the discrete ones into evidence."
             )
-        check_joint_size([len(self.conditionals[v].levels) for v in discrete])
 
     def answer(self, simulations: int, seed: int) -> Probabilities | NormalMixture:
         """Return the exact answer, or a simulated one if there is none."""
+        check_joint_size([len(self.conditionals[v].levels) or 1 for v in self.targets])
         exact = self.exact()
         return self.simulated(simulations, seed) if exact is None else exact
 
     def exact(self) -> Probabilities | NormalMixture | None:
         """Return the answer in closed form, or None if there is none of acceptable size."""
-        nodes = self._relevant()
+        nodes = self.relevant()
         known = {**self.evidence, **self.do}
         for name in nodes:
             own = self.conditionals[name]
@@ -125,21 +125,21 @@ class MixedQuery:
             self._target_levels(), table.transpose([order.index(v) for v in self.targets])
         )
 
-    def simulated(self, draws: int, seed: int) -> Probabilities | NormalMixture:
-        """Return the answer by likelihood weighting, with its simulation error."""
-        rng = np.random.default_rng(seed)
-        columns: dict[str, NDArray[Any]] = {}
-        logs = np.zeros(draws)
-        for name in self._relevant():
-            own = self.conditionals[name]
-            if name in self.do:
-                columns[name] = np.full(draws, self.do[name])
-            elif name in self.evidence:
-                columns[name] = np.full(draws, self.evidence[name])
-                logs += own.log_density(columns[name], columns)
-            else:
-                columns[name] = own.draw(columns, draws, rng)
-            logs += self._uncertain(name, columns)
+    def given(self, levels: Mapping[str, float]) -> MixedQuery:
+        """Return the same question with more evidence."""
+        return replace(self, evidence={**self.evidence, **levels})
+
+    def log_weight(self, draws: int, seed: int) -> float:
+        """Return the logarithm of the mean likelihood of the evidence in simulated rows."""
+        _, logs = self._weighted(draws, seed)
+        highest = float(logs.max())
+        if np.isneginf(highest):
+            return highest
+        return highest + float(np.log(np.exp(logs - highest).mean()))
+
+    def drawn(self, draws: int, seed: int) -> tuple[dict[str, NDArray[Any]], Floats]:
+        """Return simulated rows, and their weights by the likelihood of the evidence."""
+        columns, logs = self._weighted(draws, seed)
         if np.isneginf(logs.max()):
             raise TooImprobableError(
                 f"The evidence has probability zero in this network, or is too improbable for "
@@ -154,6 +154,27 @@ class MixedQuery:
                 f"sample size of only {effective:.0f}; at least {_LEAST_EFFECTIVE} are needed. "
                 "Raise simulations, or leave evidence out."
             )
+        return columns, weights
+
+    def _weighted(self, draws: int, seed: int) -> tuple[dict[str, NDArray[Any]], Floats]:
+        rng = np.random.default_rng(seed)
+        columns: dict[str, NDArray[Any]] = {}
+        logs = np.zeros(draws)
+        for name in self.relevant():
+            own = self.conditionals[name]
+            if name in self.do:
+                columns[name] = np.full(draws, self.do[name])
+            elif name in self.evidence:
+                columns[name] = np.full(draws, self.evidence[name])
+                logs += own.log_density(columns[name], columns)
+            else:
+                columns[name] = own.draw(columns, draws, rng)
+            logs += self._uncertain(name, columns)
+        return columns, logs
+
+    def simulated(self, draws: int, seed: int) -> Probabilities | NormalMixture:
+        """Return the answer by likelihood weighting, with its simulation error."""
+        columns, weights = self.drawn(draws, seed)
         if not self._is_discrete(self.targets[0]):
             means = np.stack([columns[v] for v in self.targets], axis=1)
             size = len(self.targets)
@@ -188,7 +209,7 @@ class MixedQuery:
     def _target_levels(self) -> dict[str, tuple[Level, ...]]:
         return {v: self.conditionals[v].levels for v in self.targets}
 
-    def _relevant(self) -> tuple[str, ...]:
+    def relevant(self) -> tuple[str, ...]:
         """Return targets, evidence and their ancestors after the intervention, parents first."""
         relevant: set[str] = set()
         stack = [*self.targets, *self.evidence, *self.likelihoods, *self.measured]
