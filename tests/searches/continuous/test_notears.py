@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.searches.watching import Polls, stopped
+from tests.searches.watching import stopped
 
 from isthmus import simulate
 from isthmus.errors import ArgumentError, MismatchError
@@ -24,7 +24,7 @@ from isthmus.results.status import Ending, Status
 from isthmus.scores import LeastSquares, LinearLikelihood
 from isthmus.searches.base import Progress, SearchResult, Watch, drive
 from isthmus.searches.continuous.cuts import best_cut
-from isthmus.searches.continuous.notears import Notears
+from isthmus.searches.continuous.notears import Notears, _Notears
 from isthmus.searches.continuous.notears_penalties import (
     L1,
     EqualNoiseEBIC,
@@ -389,21 +389,16 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_stopped_run_keeps_what_moves_have_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isthmus.searches.continuous.refinement._SLICE", 1e-4)
     loss = quadratic(drawn(3, 40, n=60))
-    search, known = Notears(penalty=0.05, threshold=0.1), Knowledge().bind(loss.nodes)
+    options, known = Notears(penalty=0.05, threshold=0.1), Knowledge().bind(loss.nodes)
+    run = _Notears(options, loss, known, np.random.default_rng(0))
     values: list[float] = []
-    said: list[str] = []
 
-    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
-    polls = 1
-    while True:
-        said.clear()
-        watch = Watch(stop=Polls(polls), report=lambda progress: said.append(progress.text))
-        found = search.search(loss, known, np.random.default_rng(0), watch)
-        if said and "moves" in said[-1]:
-            values.append(found.score)
-        if not watch.stopped:
-            break
-        polls += max(1, polls // 40)
+    def look() -> bool:
+        if "moves" in run._say()[0]:
+            values.append(run._best_so_far().score)
+        return False
+
+    values.append(run.search(Watch(stop=look)).score)
     assert len(values) > 40
     assert values[-1] < values[0] - 1e-6
     assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values))
