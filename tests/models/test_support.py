@@ -9,6 +9,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import DataWarning
 from isthmus.io.json_text import from_json, to_json
+from isthmus.models.rounding import rounded_network
 from isthmus.models.support import Support
 
 N = 1000
@@ -71,3 +72,18 @@ def test_ends_are_no_values_of_single_rows() -> None:
     own = Support.of(np.array([0.123, 0.4, 7.777]), {})
     assert (own.low, own.high) == pytest.approx((0.1, 7.8))
     assert Support.of(np.array([3.0, 3.0]), {}).high == 3.0
+
+
+def test_published_networks_have_no_ranges_and_no_covariances() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=N)
+    zeros = np.where(rng.random(N) < 0.5, 0.0, np.exp(rng.normal(size=N)))
+    data: dict[str, Any] = {"x": x, "y": x**2 + rng.normal(size=N), "w": zeros, "g": x > 0}
+    mixed = ist.fit(data, ist.DAG(list(data), [("x", "y"), ("g", "w")]))
+    lines = ist.fit({"x": x, "z": rng.normal(size=N)}, ist.DAG(["x", "z"], []))
+    for network in (mixed, lines):
+        text = to_json(rounded_network(network))
+        assert "supports" not in text
+        assert "covariances" not in text
+        assert str(float(x.min())) not in text
+        assert '"counts": [' not in text

@@ -7,7 +7,7 @@ its columns. Everything that is known of regressions holds for it given these co
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
@@ -110,7 +110,7 @@ class CurvedGaussian(NormalConditional):
     continuous: tuple[str, ...]
     terms: tuple[Term, ...]
     regression: ConditionalGaussian
-    levels: tuple[Level, ...] = field(default=(), init=False)
+    levels: tuple[Level, ...] = ()
 
     def __post_init__(self) -> None:
         _check_terms(self.terms, self.discrete, self.continuous, self.regression)

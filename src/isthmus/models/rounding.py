@@ -11,6 +11,7 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.models.conditionals import Conditional
+from isthmus.models.curved import Factor
 from isthmus.models.discrete import DiscreteNetwork
 from isthmus.models.gaussian import GaussianNetwork
 from isthmus.models.mixed import MixedNetwork
@@ -46,7 +47,7 @@ def rounded_network(network: Any) -> Any:
 
     Exact parameters and numbers of rows give back the sums that they were computed from, to the
     last person. Rounded to steps of between 0.5 and 1.25 standard errors, they predict as well and
-    do not. Counts are left out.
+    do not. Counts, covariances and ranges are left out.
     """
     if isinstance(network, GaussianNetwork):
         return _rounded_lines(network)
@@ -59,7 +60,7 @@ def rounded_network(network: Any) -> Any:
             f"There is no published form of a {type(network).__name__}. Publish the graph."
         )
     own = {name: _rounded_conditional(c) for name, c in network.conditionals.items()}
-    return replace(network, conditionals=own)
+    return replace(network, conditionals=own, supports={})
 
 
 def _rounded_lines(network: GaussianNetwork) -> GaussianNetwork:
@@ -85,7 +86,13 @@ def _rounded_lines(network: GaussianNetwork) -> GaussianNetwork:
         variances[name] = rounded_to(variance, variance * sqrt(2 / n) if n else 0.0)
     rows = None if n is None else rounded_rows(n)
     return replace(
-        network, intercepts=intercepts, coefficients=slopes, variances=variances, rows=rows
+        network,
+        intercepts=intercepts,
+        coefficients=slopes,
+        variances=variances,
+        rows=rows,
+        covariances=None,
+        supports={},
     )
 
 
@@ -118,8 +125,10 @@ def _rounded_conditional(own: Conditional) -> Conditional:
     for name, value in vars(own).items():
         if name == "probabilities":
             changed[name] = _rounded_table(value, getattr(own, "counts", None))
-        elif name == "counts":
+        elif name in ("counts", "covariances"):
             changed[name] = None
+        elif isinstance(value, Conditional):
+            changed[name] = _rounded_conditional(value)
         else:
             changed[name] = rounded_values(value)
     return cast("Conditional", replace(cast("Any", own), **changed))
@@ -133,6 +142,8 @@ def rounded_values(value: Any) -> Any:
         return np.array([significant(x) for x in value.ravel().tolist()]).reshape(value.shape)
     if isinstance(value, Mapping):
         return {k: rounded_values(v) for k, v in value.items()}
+    if isinstance(value, Factor):
+        return replace(value, window=rounded_values(value.window))
     if isinstance(value, tuple) and type(value) is tuple:
         return tuple(rounded_values(v) for v in value)
     return value
