@@ -24,6 +24,7 @@ from isthmus.compose.effect import effect
 from isthmus.compose.evaluate import cross_validate, log_likelihood
 from isthmus.compose.fit import fit
 from isthmus.compose.forecast import forecast
+from isthmus.compose.impute import impute
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.reweight import reweight
@@ -223,6 +224,7 @@ __all__ = [
     "effect",
     "fit",
     "forecast",
+    "impute",
     "in_markov_blanket",
     "learn",
     "log_likelihood",

@@ -185,7 +185,8 @@ def test_cross_validation_with_missing_values() -> None:
     dropped = ist.cross_validate({"x": x, "y": y}, folds=3, missing=ist.DropRows())
     kept = ~np.isnan(y)
     assert dropped == ist.cross_validate({"x": x[kept], "y": y[kept]}, folds=3)
-    with pytest.raises(MismatchError, match="complete rows"):
-        ist.cross_validate({"x": x, "y": y}, folds=3, missing=ist.ExpectationMaximisation())
+    lazy = pytest.importorskip("polars").DataFrame({"x": x, "y": y}, nan_to_null=True).lazy()
+    with pytest.raises(MismatchError, match="needs rows"):
+        ist.cross_validate(lazy, folds=3, missing=ist.ExpectationMaximisation())
     with pytest.raises(ist.errors.MissingValuesError):
         ist.cross_validate({"x": x, "y": y}, folds=3)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import final
 
@@ -30,6 +31,7 @@ from isthmus.compose.defaults import choose_search
 from isthmus.compose.joint import refuse_joint_bootstrap
 from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
+from isthmus.compose.structural_em import StructuralEMSearch
 from isthmus.errors import MissingExtraError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.options import described
@@ -81,8 +83,9 @@ def bootstrap(
     kinds
         How to read some columns.
     missing
-        What to do about missing values: `DropRows`, `MissingAsLevel` or `AvailableCases`; by
-        default they are refused.
+        What to do about missing values, as for :func:`~isthmus.learn`; by default they are
+        refused. Rows are drawn with their missing values, and each replicate estimates moments or
+        completes rows by itself, so that the shares include what is lost with them.
     groups
         Name of the column of groups of a table, as for :func:`~isthmus.learn`.
     transform
@@ -139,6 +142,7 @@ def bootstrap(
         missing=missing,
         groups=groups,
         transform=transform,
+        structural_em=True,
     )
     model, sentence, directed = problem, "", not problem.objective.equivalent
     if score is None and fits_lines(problem):
@@ -195,6 +199,8 @@ class _Replicates:
         *,
         directed: bool,
     ) -> None:
+        completes = problem.source.missing is not None and problem.source.missing.completes
+        self._completed = problem if completes else None
         self._directed = directed
         self._score = problem.score
         self._knowledge = problem.knowledge
@@ -207,11 +213,17 @@ class _Replicates:
     def learn(self, number: int, stopped: Callable[[], bool] = lambda: False) -> DAG | None:
         """Learn one graph; None if it was stopped."""
         rng = np.random.default_rng((self._seed, number))
-        objective = self._score.bind(self._resampler.draw(rng))
+        statistics = self._resampler.draw(rng)
+        objective = self._score.bind(statistics)
         if stopped():
             return None
+        work = partial(self._search.search, objective, self._bound, rng)
+        completing = None
+        if self._completed is not None:
+            drawn = replace(self._completed, statistics=statistics, objective=objective)
+            completing = StructuralEMSearch.of(drawn, self._search, work, rng)
         watch = Watch(stop=stopped)
-        best = self._search.search(objective, self._bound, rng, watch)
+        best = (completing or work)(watch)
         watch.reraise()
         if watch.stopped:
             return None

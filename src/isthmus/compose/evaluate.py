@@ -20,6 +20,7 @@ from isthmus.compose.arguments import (
     check_score,
     check_seed,
 )
+from isthmus.compose.impute import observed_log_likelihood
 from isthmus.compose.learn import learn
 from isthmus.errors import (
     ArgumentError,
@@ -201,7 +202,9 @@ def cross_validate(
     kinds
         How to read some columns.
     missing
-        How to handle missing values, `DropRows` or `MissingAsLevel`; by default they are refused.
+        How to handle missing values, as for :func:`~isthmus.learn`; by default they are refused.
+        If a strategy keeps incomplete rows, networks are learned and fitted from incomplete rows,
+        and the likelihood of a row that was left out is that of the values that are there.
     pseudo_count
         Weight of the prior of parameters, as for ``solution.fit``. With 0, a combination of
         levels that is new in a fold has a log-likelihood of minus infinity.
@@ -228,16 +231,18 @@ def cross_validate(
     integers = None if score is None else check_score(score).kind
     source = as_source(data, kinds=kinds, integers=integers, missing=check_missing(missing))
     schema = source.schema()
+    table = source if isinstance(source, Frame) and source.has_missing else None
+    holes = table is not None
     try:
-        rows = source.rows()
+        rows = source.rows() if table is None else table.rows_with_holes()
     except MismatchError as refusal:
         raise MismatchError(f"Cross-validation needs rows. {refusal}") from refusal
     except MissingValuesError as refusal:
         if missing is None:
             raise
         raise MismatchError(
-            f"Cross-validation needs complete rows, which {missing!r} does not give. Use "
-            "DropRows() or MissingAsLevel()."
+            f"Cross-validation needs rows in memory if values are missing, and {missing!r} keeps "
+            "incomplete ones. Collect the table first, or use DropRows()."
         ) from refusal
     n = len(rows)
     if n < folds:
@@ -250,11 +255,13 @@ def cross_validate(
         warnings.simplefilter("ignore", ModelWarning)
         for left_out in np.array_split(order, folds):
             kept = np.setdiff1d(order, left_out)
-            train = Frame(_columns(schema, rows[kept]), schema=schema)
+            again = missing if holes else None
+            train = Frame(_columns(schema, rows[kept]), schema=schema, missing=again)
             solution = learn(train, score=score, search=search, knowledge=knowledge, seed=seed)
             network = solution.fit(pseudo_count=pseudo_count)
             held_out = _columns(schema, rows[left_out])
-            results.append(log_likelihood(network, held_out) / len(left_out))
+            value = observed_log_likelihood if holes else log_likelihood
+            results.append(value(network, held_out) / len(left_out))
             sizes.append(len(left_out))
     return CrossValidation(tuple(results), tuple(sizes))
 
@@ -289,6 +296,10 @@ def _columns(schema: Schema, rows: Floats) -> dict[str, NDArray[Any]]:
     for i, variable in enumerate(schema.variables):
         column = rows[:, i]
         if variable.levels:
-            column = label_array(variable.levels)[column.astype(np.intp)]
+            absent = np.isnan(column)
+            column = label_array(variable.levels)[np.where(absent, 0, column).astype(np.intp)]
+            if absent.any():
+                column = column.astype(object)
+                column[absent] = None
         columns[variable.name] = column
     return columns

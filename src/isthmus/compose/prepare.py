@@ -183,7 +183,7 @@ def prepare(
     missing = check_missing(missing)
     if missing is not None and missing.completes and not structural_em:
         raise MismatchError(
-            f"{missing!r} learns one graph, so it is for learn. Use AvailableCases(), "
+            f"{missing!r} learns graphs, so it is for learn and bootstrap. Use AvailableCases(), "
             "MissingAsLevel() for categories, ExpectationMaximisation() for tables with numbers, "
             "or DropRows() here."
         )

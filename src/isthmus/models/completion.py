@@ -177,6 +177,30 @@ class Completion:
         drawn = self._draw(buckets, conditional, codes, absent, at, seed)
         return Batch(float(weights @ log_likelihood), counts, drawn)
 
+    def draw(self, tables: Sequence[Floats], draws: int, seed: int) -> Codes:
+        """Draw the missing values of all rows, of which each occurs once.
+
+        Parameters
+        ----------
+        tables
+            As for `batch`.
+        draws
+            How many times they are drawn.
+        seed
+            Random seed.
+
+        Returns
+        -------
+        array
+            Codes, shape (nodes, rows, draws).
+        """
+        completed = np.repeat(self._codes[:, :, None], draws, axis=2)
+        seeds = np.random.SeedSequence(seed).generate_state(max(len(self), 1), np.uint64)
+        for number, (rows, _) in enumerate(self._batches):
+            drawn = self.batch(number, tables, draws, int(seeds[number])).draws
+            completed[:, rows] = drawn.reshape(len(drawn), len(rows), draws)
+        return completed
+
     def _observed(self, hidden: Buckets, codes: Codes, tables: Sequence[Floats]) -> Floats:
         """Log-likelihood of each row, of the families without a missing value."""
         total = np.zeros(codes.shape[1])

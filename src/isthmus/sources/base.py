@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -163,6 +163,15 @@ class Source(ABC):
     def incomplete(self) -> IncompleteCounts:
         """Return the coded rows of discrete variables, with missing values."""
         raise MismatchError("Only tables in memory or of an engine have incomplete rows.")
+
+    def estimation(
+        self,
+    ) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], Moments]] | None:
+        """Return rows with NaN for missing values and what estimates moments from such rows.
+
+        None if no moments are estimated, or without rows.
+        """
+        return None
 
     def incomplete_rows(self) -> NDArray[np.float64] | None:
         """Return all rows with NaN for missing values, if moments are estimated from them."""

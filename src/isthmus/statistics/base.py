@@ -52,6 +52,9 @@ class Gatherable(Protocol):
     def realisation_of_rows(self) -> Integers | None:
         """Return the realisation of each row of time series; None if rows are independent."""
 
+    def estimation(self) -> tuple[Floats, Callable[[Floats], Any]] | None:
+        """Return rows with NaN for missing values and what estimates moments from such rows."""
+
     def rows_within_groups(self) -> tuple[Floats, Floats] | None:
         """Return rows about the means of their groups and how likely each is drawn, if known."""
 
@@ -172,8 +175,8 @@ class Statistic(Summary):
             rows = source.rows()
         except MissingValuesError as refusal:
             raise MismatchError(
-                "The bootstrap draws complete rows, and some values are missing. Use "
-                "missing=DropRows()."
+                "The bootstrap draws rows, and some of their values are missing. Give a table in "
+                "memory with ExpectationMaximisation(), or use missing=DropRows()."
             ) from refusal
         except MismatchError as refusal:
             raise MismatchError(
@@ -218,6 +221,9 @@ class DrawnRows:
         return tuple(self.values.T)
 
     def realisation_of_rows(self) -> None:
+        return None
+
+    def estimation(self) -> None:
         return None
 
     def rows_within_groups(self) -> None:

@@ -52,6 +52,7 @@ def estimate_moments(
     max_iterations: int,
     tolerance: float,
     until: float = math.inf,
+    together: bool = True,
 ) -> Estimated:
     """Maximise the likelihood of means and covariances by expectation-maximisation.
 
@@ -68,6 +69,9 @@ def estimate_moments(
         When to stop; the tolerance concerns standardised columns.
     until
         Stop at this time of ``time.monotonic()``, with the moments of the last whole iteration.
+    together
+        Whether columns with (nearly) no rows in common are refused; not if rows were drawn from
+        others that have enough. No edge is then found between them.
 
     Raises
     ------
@@ -76,7 +80,8 @@ def estimate_moments(
     """
     pairs = patterns.pair_counts()
     step = ExpectationStep(patterns, patterns.standardised())
-    pairs.refuse_apart()  # after columns without any value
+    if together:
+        pairs.refuse_apart()  # after columns without any value
     iteration = Maximisation(patterns.schema.width)
     while not iteration.converged(tolerance) and iteration.steps < max_iterations:
         limit = until if iteration.steps else math.inf

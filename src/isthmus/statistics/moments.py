@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -16,6 +16,7 @@ from isthmus.statistics.accumulator import Accumulator
 from isthmus.statistics.base import Gatherable, Resampler, Statistic
 from isthmus.statistics.checks import LARGEST_SQUARES, OVERFLOW, refuse_empty
 from isthmus.statistics.duplicates import same_blocks
+from isthmus.statistics.resampling import IndependentRows
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
 from isthmus.statistics.symmetry import row_blocks, symmetrise
 from isthmus.types import Floats, Integers
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from isthmus.models import GaussianNetwork
 
 FORMAT = "isthmus-moments/2"
+
+_COMPLETED = (
+    "Each replicate draws rows with their missing values, and estimates its moments from them."
+)
 
 
 def _frozen(values: ArrayLike) -> Floats:
@@ -417,6 +422,9 @@ class Moments(Statistic):
         return values.mean(), covariance
 
     def resampler(self, source: Gatherable) -> Resampler:
+        estimation = source.estimation() if self.pair_rows is not None else None
+        if estimation is not None:
+            return Resampler(partial(_estimated, *estimation), (_COMPLETED,))
         drawing = source.rows_within_groups() if self.groups is not None else None
         if drawing is None:
             return super().resampler(source)
@@ -502,6 +510,13 @@ class Moments(Statistic):
         if self.groups is not None:
             sizes = f"groups={self.groups}, {sizes}"
         return f"Moments(n={self.n}, {sizes}{regime})"
+
+
+def _estimated(
+    rows: Floats, estimate: Callable[[Floats], Moments], rng: np.random.Generator
+) -> Moments:
+    """Estimate moments from incomplete rows that are drawn with replacement."""
+    return estimate(rows[IndependentRows(len(rows)).draw(rng)])
 
 
 def _checked_rows(rows: ArrayLike, d: int) -> Floats:

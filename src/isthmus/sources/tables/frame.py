@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -283,6 +283,15 @@ class Frame(Source):
             values[absent.T] = np.nan
         return values
 
+    def estimation(
+        self,
+    ) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], Moments]] | None:
+        """Return rows with NaN for missing values and what estimates moments from such rows."""
+        rows = self.incomplete_rows()
+        if rows is None or self.missing is None:
+            return None
+        return rows, partial(_estimate, self.schema(), self.missing)
+
     def raw_columns(self) -> dict[str, Any]:
         """Return the columns as they were given, by name."""
         return dict(self._data)
@@ -431,3 +440,8 @@ def _columns_of_frame(data: Any) -> dict[str, Any]:
     if not names:
         raise DataError("The table has no columns. Give a table with a column per variable.")
     return {n: frame.get_column(c) for n, c in zip(names, frame.columns, strict=True)}
+
+
+def _estimate(schema: Schema, missing: Missing, rows: NDArray[np.float64]) -> Moments:
+    patterns = PatternRows.of(schema, [with_indicators(schema, rows)])
+    return missing.moments(patterns, together=False).moments

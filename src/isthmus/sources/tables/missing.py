@@ -46,7 +46,9 @@ class Missing:
         """Return the version of a score for incomplete rows; by default the score itself."""
         return score
 
-    def moments(self, patterns: PatternRows, until: float = math.inf) -> Estimated:
+    def moments(
+        self, patterns: PatternRows, until: float = math.inf, *, together: bool = True
+    ) -> Estimated:
         """Estimate moments from incomplete rows, if `gives_moments`.
 
         Parameters
@@ -55,6 +57,8 @@ class Missing:
             The rows, summed up by pattern.
         until
             Stop at this time of ``time.monotonic()``, if steps are repeated.
+        together
+            Whether columns that are hardly ever observed together are refused.
         """
         raise NotImplementedError
 
@@ -201,12 +205,15 @@ class ExpectationMaximisation(Missing):
         require_integer(self, "max_iterations", least=1)
         require_number(self, "tolerance", above=0)
 
-    def moments(self, patterns: PatternRows, until: float = math.inf) -> Estimated:
+    def moments(
+        self, patterns: PatternRows, until: float = math.inf, *, together: bool = True
+    ) -> Estimated:
         return estimate_moments(
             patterns,
             max_iterations=self.max_iterations,
             tolerance=self.tolerance,
             until=until,
+            together=together,
         )
 
 
