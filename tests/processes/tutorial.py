@@ -48,7 +48,7 @@ def prepare(folder: Path) -> None:
     )
     for name in HOSPITALS:
         home, study = folder / name, folder / "study"
-        run("site", "policy", home, study)
+        run("site", "policy", home, study, "--exact")
         run("site", "freeze", home, study, "--data", home / "table.csv")
         run("study", "sign", home, study)
 
