@@ -17,6 +17,7 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.joint_runs import add_joint_options, finish, learn_jointly, print_status, shown
 from isthmus.cli.keys import load_identity, say
+from isthmus.cli.operation import add_operation_options
 from isthmus.cli.output import give
 from isthmus.cli.outputs import check_outputs
 from isthmus.cli.parsing import host_name, port
@@ -64,6 +65,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "machine; by default 127.0.0.1, which only this machine reaches",
     )
     add_carrier(run)
+    add_operation_options(run)
     add_joint_options(run, "ADMM")
     run.add_argument(
         "--missing",

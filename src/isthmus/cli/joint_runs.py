@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.cli.described import described, described_solution
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import say
+from isthmus.cli.operation import watched
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import add_output_option, at_least, seconds
 from isthmus.cli.strategies import joint_search_from, score_from
@@ -69,7 +70,11 @@ def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[RunDisplay]
     state = study.state_folder(options.home)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(described(study))
-    with RunDisplay(state / "status.json", sites) as board:
+    metrics, as_json = getattr(options, "metrics", None), getattr(options, "log", "") == "json"
+    with (
+        RunDisplay(state / "status.json", sites, as_json=as_json) as board,
+        watched(metrics, board.figures, board.problem),
+    ):
         if threading.current_thread() is threading.main_thread():  # the only one that may
             signal.signal(signal.SIGTERM, _interrupted)
         try:

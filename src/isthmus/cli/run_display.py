@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
+from isthmus.cli.operation import Figure, labelled, log
 from isthmus.joint.transport.base import SiteState
 from isthmus.runs import Progress
 
@@ -41,10 +42,12 @@ class RunDisplay:
         A JSON file that always holds the current state of the run.
     sites
         Names of the sites.
+    as_json
+        Log the states as JSON, and nothing that depends on data, such as scores.
     """
 
-    def __init__(self, path: Path, sites: Sequence[str]) -> None:
-        self._path = path
+    def __init__(self, path: Path, sites: Sequence[str], *, as_json: bool = False) -> None:
+        self._path, self._as_json = path, as_json
         self._run = RunState.GATHERING
         self._why = ""
         self._reason = ""
@@ -54,9 +57,10 @@ class RunDisplay:
         self._next_line = 0.0
         self._said = ""
         self._live: Any = None
+        self._logged: RunState | None = None
 
     def __enter__(self) -> Self:
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self._as_json:
             try:
                 from rich.console import Console
                 from rich.live import Live
@@ -85,6 +89,8 @@ class RunDisplay:
         if self._run is not RunState.GATHERING:
             waiting = SiteState.AWAITED in self._sites.values()
             self._run = RunState.WAITING if waiting else RunState.RUNNING
+        if self._as_json:
+            log("site", site=site, state=state.value)
         quiet = self._text and state in (SiteState.ASKED, SiteState.ANSWERED)
         self._show(None if quiet else f"{site}: {state.value}")
 
@@ -116,9 +122,33 @@ class RunDisplay:
         self._run, self._why, self._reason = run, why, reason
         self._show(run.value)
 
+    def problem(self) -> str:
+        """Return why the run does not go on; nothing if it does."""
+        return "" if self._run is RunState.RUNNING else self._run.value
+
+    def figures(self) -> list[Figure]:
+        """Return the metrics."""
+        runs = {run.value: float(run is self._run) for run in RunState}
+        sites = dict(self._sites)
+        states: dict[tuple[tuple[str, str], ...], float] = {
+            (("site", name), ("state", each.value)): float(state is each)
+            for name, state in sites.items()
+            for each in SiteState
+        }
+        answers = {name: float(number) for name, number in self._answers.items()}
+        return [
+            labelled("isthmus_run_state", "1 for the state of the run.", "state", runs),
+            Figure("isthmus_run_site_state", "1 for the state of each site.", states),
+            labelled("isthmus_run_answers_total", "Answers of each site.", "site", answers),
+        ]
+
     def _show(self, line: str | None) -> None:
         self._write()
-        if self._live is not None:
+        if self._as_json:
+            if self._run is not self._logged:
+                self._logged = self._run
+                log("run", state=self._run.value, why=self._reason)
+        elif self._live is not None:
             self._live.update(self._table(), refresh=True)
         elif line is not None:
             sys.stderr.write(f"{datetime.now():%H:%M:%S} {line}\n")

@@ -21,6 +21,7 @@ from isthmus.cli.freezing import add_freeze_action, add_table_options, freeze
 from isthmus.cli.home_files import add_file_actions
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
+from isthmus.cli.operation import SiteWatch, add_operation_options, watched
 from isthmus.cli.parsing import UsageError, host_and_port
 from isthmus.cli.study import sign
 from isthmus.errors import FormatError
@@ -66,6 +67,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help="address of the coordinator; by default as in the study folder",
     )
     add_carrier(join)
+    add_operation_options(join)
 
 
 def _add_exact(parser: argparse.ArgumentParser) -> None:
@@ -328,12 +330,14 @@ def site_service(home: Path, study: Path, watch: Callable[[Any], None] = lambda 
 
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.federation.carriers import carrier_named
-    from isthmus.joint.records.ledger_text import readable
 
     folder, carrier = Folder(options.study), carrier_named(options.carrier)
     study = folder.study()
-    site = site_service(options.home, options.study, lambda entry: say(readable([entry])))
+    stop = Policy.read(options.home / "policy.toml").stop_path
+    watch = SiteWatch(options.home, study, stop, say, as_json=options.log == "json")
+    site = site_service(options.home, options.study, watch.entry)
     signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: signals.append(number))
@@ -341,12 +345,15 @@ def _join(options: argparse.Namespace) -> ExitCode:
     def is_over() -> bool:
         return bool(signals) or datetime.now(UTC) >= study.expires
 
-    say(f"{site.controller.name} is ready for {study.title!r}. Ctrl-C ends this process; with the")
-    say("stop file it answers nothing any more.")
-    say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
+    watch.say(
+        f"{site.controller.name} is ready for {study.title!r}. Ctrl-C ends this process; with the"
+    )
+    watch.say("stop file it answers nothing any more.")
+    watch.say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
     try:
         address = options.coordinator or folder.address()
-        carrier.serve(site, folder, address, is_over, say)
+        with watched(options.metrics, watch.figures, watch.problem):
+            carrier.serve(site, folder, address, is_over, watch.say)
     finally:
         site.close()
     return ExitCode.DONE
