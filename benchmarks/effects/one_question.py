@@ -1,14 +1,11 @@
-"""One question, three verbs: coverage of 95% intervals, and how far the answers are apart.
+"""Coverage of the 95% intervals of `effect` in situations with a known graph and average effect.
 
-Each row of the result is a situation with a known graph and a known average effect. The columns are
-the coverage of `effect`, of the contrast of `query(do=...)` at two values of the cause, and of the
-central interval of `Posterior.effects`, and the mean distance of the other two answers from that of
-`effect`, in standard errors. Run it with
+Each row of the result is a situation. "error / spread" is the mean standard error, divided by the
+standard deviation of the estimates over tables. Run it with
 
     python benchmarks/effects/one_question.py > benchmarks/results/effects-one-question.md
 
-A name after ``--only`` selects the situations that contain it. Queries and posteriors are computed
-for the first ``--others`` tables.
+A name after ``--only`` selects the situations that contain it.
 """
 
 from __future__ import annotations
@@ -269,8 +266,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     started = process_time()
-    print("# One question, one answer\n\n<!-- table -->\n")
-    print("| situation | rows | coverage of `effect` | mean | truth | mean error / spread |")
+    print("# Effects in situations with a known answer\n\n<!-- table -->\n")
+    print("| situation | rows | coverage of `effect` | mean | truth | error / spread |")
     print("| --- | --- | --- | --- | --- | --- |")
     for situation in SITUATIONS:
         if options.only not in situation.name:

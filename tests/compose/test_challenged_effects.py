@@ -175,3 +175,43 @@ def test_rows_that_depend_on_their_neighbours_are_told_with_the_effect() -> None
     assert len(found.notes) == 1
     assert str(found).count(found.notes[0]) == 1
     assert not ist.effect(clustered(), PAIR, "x", "y", clusters="clinic").notes
+
+
+def test_errors_of_incomplete_rows_follow_from_their_likelihood() -> None:
+    from isthmus.fitting.incomplete_effect import incomplete_error
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    x[:, 2] += x[:, 0] - x[:, 1] + np.abs(x[:, 0]) * rng.normal(size=300)
+    mean, covariance = x.mean(axis=0), np.cov(x.T, bias=True)
+    slopes = np.linalg.solve(covariance[:2, :2], covariance[:2, 2])
+    centred = x - mean
+    bread = np.linalg.inv(centred[:, :2].T @ centred[:, :2])
+    residual = centred[:, 2] - centred[:, :2] @ slopes
+    whole = np.sqrt((((bread @ centred[:, :2].T)[0] * residual) ** 2).sum())
+    assert incomplete_error(x, mean, covariance, slopes) == pytest.approx(whole)
+    # Rows of which nothing that matters is known add nothing.
+    more = np.concatenate([x, np.full((50, 3), np.nan)])
+    assert incomplete_error(more, mean, covariance, slopes) == pytest.approx(whole)
+    # A cause that is missing regardless of others leaves the error of the rows that have it.
+    beside = np.concatenate([x, np.full((900, 3), np.nan)])
+    beside[300:, 1] = rng.normal(size=900)
+    assert incomplete_error(beside, mean, covariance, slopes) == pytest.approx(whole, rel=0.05)
+
+
+def test_intervals_of_incomplete_rows_cover_with_many_confounders() -> None:
+    inside = 0
+    names = [f"z{i}" for i in range(8)]
+    dag = ist.DAG([*names, "x", "y"], [(v, e) for v in names for e in "xy"] + [("x", "y")])
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(400, 8))
+        x = z.sum(axis=1) / 8**0.5 + rng.normal(size=400)
+        y = x + z.sum(axis=1) / 8**0.5 + rng.normal(size=400)
+        rows = np.column_stack([z, x, y])
+        rows[rng.random(rows.shape) < 0.3] = np.nan
+        table = {v: rows[:, i] for i, v in enumerate(dag.nodes)}
+        found = ist.effect(table, dag, "x", "y", missing=ist.ExpectationMaximisation())
+        low, high = found.interval()
+        inside += low <= 1.0 <= high
+    assert inside >= 54

@@ -39,7 +39,7 @@ from isthmus.results.estimate_effects import (
     estimate_in_solution,
 )
 from isthmus.results.solution import Solution
-from isthmus.sources import Missing, Source, TimeUnit, as_source
+from isthmus.sources import ExpectationMaximisation, Missing, Source, TimeUnit, as_source
 from isthmus.statistics import Kind, Moments, Schema, Statistic
 from isthmus.types import Integers
 
@@ -242,6 +242,17 @@ class EffectData(NamedTuple):
             return None
         return source.selected
 
+    def _incomplete(self) -> RowsOf | None:
+        """Return a function that returns columns with NaN, if the likelihood was maximised."""
+        source = self.source
+        if source is None or not isinstance(source.missing, ExpectationMaximisation):
+            return None
+        values = source.incomplete_rows()
+        if values is None:
+            return None
+        schema = source.schema()
+        return lambda names: values[:, list(schema.indices(names))]
+
     def numbered(self, clusters: str | Sequence[object] | None) -> Integers | None:
         """Return the number of the cluster of each row.
 
@@ -298,6 +309,7 @@ class EffectData(NamedTuple):
                 self.moments.without_features(),
                 rows=self.rows(),
                 clusters=self.clusters,
+                incomplete=self._incomplete(),
             )
         schema, kept = self.schema.without_features(), self._kept()
         levels = schema[cause].levels

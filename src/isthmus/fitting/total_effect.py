@@ -10,6 +10,7 @@ from isthmus.errors import DataError
 from isthmus.fitting.average_slope import average_slope
 from isthmus.fitting.curved_terms import Column
 from isthmus.fitting.estimate import Estimate
+from isthmus.fitting.incomplete_effect import incomplete_error
 from isthmus.fitting.sandwich import sandwich
 from isthmus.graphs.names import listed
 from isthmus.models.least_squares import Spectrum, regress, spectrum
@@ -30,6 +31,7 @@ def adjusted_effect(
     rows: Callable[[Sequence[str]], Floats] | None = None,
     variables: Sequence[tuple[int, bool]] | None = None,
     clusters: Integers | None = None,
+    incomplete: Callable[[Sequence[str]], Floats] | None = None,
 ) -> Estimate:
     """Return the effect of one unit of a continuous cause, adjusted for further variables.
 
@@ -98,6 +100,16 @@ def adjusted_effect(
             robust = _robust_error(centred, fitted.coefficients, parts)
             if robust is not None:
                 return Estimate(value, *robust, partial_correlation=partial)
+    if incomplete is not None and fitted.variance > 0.0:
+        error = incomplete_error(
+            incomplete((cause, *given, effect)),
+            moments.mean()[[*x, y]],
+            scatter[np.ix_([*x, y], [*x, y])] / moments.n,
+            fitted.coefficients,
+        )
+        if np.isfinite(error):
+            error *= np.sqrt(moments.n / degrees)
+            return Estimate(value, error, degrees, partial_correlation=partial, challenged=False)
     error = float(np.sqrt(fitted.variance / degrees) / precision)
     return Estimate(
         value, error, degrees, robust=False, partial_correlation=partial, challenged=False
