@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +176,27 @@ def test_rows_that_depend_on_their_neighbours_are_told_with_the_effect() -> None
     assert len(found.notes) == 1
     assert str(found).count(found.notes[0]) == 1
     assert not ist.effect(clustered(), PAIR, "x", "y", clusters="clinic").notes
+
+
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
+def test_draws_of_a_posterior_are_those_of_effect() -> None:
+    known = ist.Knowledge(required=DAG.edges)
+    tables = [curved(500, 1, binary=False)]
+    rng = np.random.default_rng(0)
+    z, x = rng.normal(size=500), rng.exponential(size=500)
+    tables.append({"z": z, "x": x + z, "y": x + z + (0.2 + x) ** 2 * rng.normal(size=500)})
+    for table in tables:
+        found = ist.effect(table, DAG, "x", "y")
+        posterior = ist.sample(table, score=ist.BGe(), knowledge=known, draws=4000, seed=1)
+        drawn = posterior.effects("x", "y", seed=1)
+        error = found.standard_error
+        assert drawn.mean() == pytest.approx(found.value, abs=0.1 * error)
+        assert drawn.std() == pytest.approx(error, rel=0.1)
+        network = ist.fit(table, DAG)
+        means = [float(np.ravel(network.query("y", do={"x": v}).mean)[0]) for v in (0.0, 1.0)]
+        assert means[1] - means[0] == pytest.approx(found.value, abs=error)
+        lines = copy.deepcopy(posterior).effects("x", "y", seed=1)
+        assert lines.std() != pytest.approx(error, rel=0.1)  # rows stay where they are
 
 
 def test_errors_of_incomplete_rows_follow_from_their_likelihood() -> None:

@@ -27,6 +27,7 @@ from isthmus.compose.prepare import Problem, prepare
 from isthmus.compose.progress import reporter_for
 from isthmus.errors import NoDrawsError
 from isthmus.fitting import LinearEffects
+from isthmus.fitting.challenged_effects import ChallengedEffects
 from isthmus.graphs import Knowledge
 from isthmus.graphs.names import listed
 from isthmus.models.column_maps import scored_nodes
@@ -226,13 +227,19 @@ def _challenged(problem: Problem, again: Again) -> tuple[Problem, str]:
     return judged_by(problem, model), sentence
 
 
-def _effect_model(problem: Problem) -> LinearEffects | None:
-    """Return the coefficients of linear networks, if the statistics have what they need."""
+def _effect_model(problem: Problem) -> LinearEffects | ChallengedEffects | None:
+    """Return the coefficients of linear networks, if the statistics have what they need.
+
+    With complete rows in memory, effects are challenged as those of `effect` are.
+    """
     moments: Moments | None = problem.statistics.as_moments()
     if moments is None or moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
         return None
     posterior = problem.score.posterior(moments) or BGe().posterior(moments)
-    return LinearEffects(problem.objective.nodes, *posterior)
+    lines, source = LinearEffects(problem.objective.nodes, *posterior), problem.source
+    if not source.in_memory or source.has_missing or moments.groups is not None:
+        return lines
+    return ChallengedEffects(lines, moments, source.without_features().selected)
 
 
 def _units_of_effects(problem: Problem) -> list[str]:

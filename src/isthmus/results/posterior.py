@@ -244,6 +244,11 @@ class Posterior:
         values shows the uncertainty about both. Without a directed path the effect is zero. The
         unit of a column that was learned as normal scores is a score, which a note says.
 
+        If complete rows are in memory, the lines are challenged as those of `isthmus.effect` are,
+        for the adjustment set of each graph. Where curves or interactions pay for their terms, or
+        the variance of the noise is not constant, values are drawn around its estimate, with its
+        standard error.
+
         Parameters
         ----------
         cause, effect
@@ -265,8 +270,7 @@ class Posterior:
     def effect_deviations(self, *, seed: int = 0) -> NodeMatrix:
         """Return the posterior standard deviation of each total effect ``[cause, effect]``.
 
-        It includes the uncertainty about the graph and about the coefficients, as the draws of
-        `effects` do.
+        It includes the uncertainty about the graph and about the coefficients of lines.
 
         Parameters
         ----------
@@ -288,7 +292,8 @@ class Posterior:
     def mean_effects(self) -> NodeMatrix:
         """Return the expected total effect ``[cause, effect]``, averaged over graphs.
 
-        Graphs without a directed path contribute zero. `effect_deviations` returns the posterior
+        These are effects of lines, which `effects` challenges for one pair at a time. Graphs
+        without a directed path contribute zero. `effect_deviations` returns the posterior
         standard deviations, and `effects` the draws of one effect.
         """
         model = self._effect_model()
