@@ -49,6 +49,7 @@ CONCEPTS: dict[str, tuple[set[str], str]] = {
 """Types and default of each option, wherever it has a default."""
 
 OTHERWISE = {
+    ("impute", "draws"): "by default one table with expected values, and nothing is drawn",
     ("ADMM", "penalty"): "a federation has no criterion that chooses it",
 }
 

@@ -126,3 +126,41 @@ def columns_of(data: Any) -> tuple[Any, Callable[[NDArray[Any], tuple[Any, ...]]
         return native
 
     return {name: frame[name].to_numpy() for name in frame.columns}, labelled
+
+
+def completed(
+    data: Any, holes: Mapping[str, NDArray[np.bool_]], filled: Mapping[str, NDArray[Any]]
+) -> Any:
+    """Return a copy of a table of any kind, or of a mapping of columns, with values in its holes.
+
+    Parameters
+    ----------
+    data
+        The table.
+    holes
+        Which cells of a column are missing.
+    filled
+        The values of the missing cells of these columns, in order.
+    """
+    if isinstance(data, Mapping):
+        return {v: _with(own, holes.get(v), filled.get(v)) for v, own in data.items()}
+    import narwhals as nw
+
+    frame = nw.from_native(data, eager_only=True)
+    changed = []
+    for v, values in filled.items():
+        series = frame[v]
+        cells = values.tolist()
+        if series.dtype.is_integer():
+            cells = [round(cell) if isinstance(cell, float) else cell for cell in cells]
+        changed.append(series.scatter(np.flatnonzero(holes[v]).tolist(), cells))
+    return frame.with_columns(*changed).to_native()
+
+
+def _with(column: Any, hole: NDArray[np.bool_] | None, values: NDArray[Any] | None) -> Any:
+    if hole is None or values is None:
+        return list(column) if isinstance(column, list) else column
+    cells = list(column) if isinstance(column, list) else np.array(column)
+    for place, value in zip(np.flatnonzero(hole).tolist(), values.tolist(), strict=True):
+        cells[place] = value
+    return cells

@@ -26,7 +26,7 @@ def levels(n: int, share: float, seed: int = 0) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     table = numbers(n, 0.0, seed)
     return {
-        name: np.where(rng.random(n) < share, None, np.where(x > 0, "yes", "no"))
+        name: np.where(rng.random(n) < share, np.array(None), np.where(x > 0, "yes", "no"))
         for name, x in table.items()
     }
 

@@ -10,7 +10,13 @@ import pytest
 import isthmus as ist
 from isthmus.compose.impute import observed_log_likelihood
 from isthmus.errors import ArgumentError
-from isthmus.models import ConditionalGaussian, DiscreteNetwork, MixedNetwork, ProbabilityTable
+from isthmus.models import (
+    ConditionalGaussian,
+    DiscreteNetwork,
+    MixedNetwork,
+    Normal,
+    ProbabilityTable,
+)
 
 EM = ist.ExpectationMaximisation()
 
@@ -75,6 +81,7 @@ def test_drawn_numbers_have_the_distribution_given_the_others() -> None:
     table = {"x": np.full(n, 1.0), "y": np.full(n, np.nan), "z": np.full(n, 5e3)}
     (drawn,) = ist.impute(table, network, draws=1, seed=1)
     answer = network.query("y", evidence={"x": 1.0, "z": 5e3})
+    assert isinstance(answer, Normal)
     assert drawn["y"].mean() == pytest.approx(float(answer.mean[0]), abs=0.02)
     assert drawn["y"].std() == pytest.approx(float(answer.deviation[0]), rel=0.03)
 

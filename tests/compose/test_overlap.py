@@ -13,7 +13,8 @@ from scipy.stats import binom
 
 import isthmus as ist
 from isthmus.errors import DataError, GraphError, MismatchError
-from isthmus.fitting.standardised_effect import Estimate, standardised_effect
+from isthmus.fitting.estimate import Estimate
+from isthmus.fitting.standardised_effect import standardised_effect
 from isthmus.results import PossibleEffect
 from isthmus.statistics import Kind, Schema, Variable
 

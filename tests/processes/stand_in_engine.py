@@ -18,13 +18,19 @@ from typing import Any
 import numpy as np
 
 from isthmus.joint.shares import engine_process, link
-from isthmus.joint.shares.terms import Terms
+from isthmus.joint.shares.terms import ComputationTerms
 
 STEPS = 6
 
 
 def compute(
-    channel: Any, terms: Terms, _: str, parent: Any, values: Any, _present: Any, people: int
+    channel: Any,
+    terms: ComputationTerms,
+    _: str,
+    parent: Any,
+    values: Any,
+    _present: Any,
+    people: int,
 ) -> dict[str, Any]:
     assert values.shape == (people, 2)  # the columns of nobody else
     assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)

@@ -11,6 +11,7 @@ import pytest
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import MissingValuesError
+from isthmus.statistics import Moments
 from isthmus.statistics.pairs import FEWEST, PairCounts
 
 EM = ist.ExpectationMaximisation()
@@ -135,16 +136,22 @@ def test_a_sparse_column_costs_its_own_edges_only(kind: str) -> None:
     assert found == 0 if kind == "noise" else found >= 4
 
 
+def moments_of(table: dict[str, Any]) -> Moments:
+    moments = ist.summarise(table, missing=EM)
+    assert isinstance(moments, Moments)
+    return moments
+
+
 def test_the_families_of_complete_columns_keep_their_scores() -> None:
     whole, table = with_sparse(0, "child")
     dag = ist.DAG([*whole], [("x0", "x1"), ("x2", "x1")])
     wider = ist.DAG([*table], [*dag.edges, ("x1", "sparse")])
     for score in (ist.GaussianBIC(), ist.GaussianEBIC(), ist.DegenerateGaussian(gamma=0.5)):
-        alone = score.bind(ist.summarise(whole))
+        alone = score.bind(moments_of(whole))
         # The penalty of an edge depends on the number of columns, so three edges are compared.
-        own = score.bind(ist.summarise(table, missing=EM).select([*whole]))
+        own = score.bind(moments_of(table).select([*whole]))
         assert own.total(dag) == pytest.approx(alone.total(dag), abs=1e-3)
-        moments = ist.summarise(table, missing=EM)
+        moments = moments_of(table)
         score.bind(moments).total(wider)
     assert moments.rows_about(["x0", "x1"]) == moments.n == 1000
     assert moments.rows_about(["x0", "x1", "sparse"]) < 60
@@ -156,7 +163,7 @@ def test_the_families_of_complete_columns_keep_their_scores() -> None:
 def test_penalties_are_those_of_the_rows_of_a_family() -> None:
     """An edge to a sparse column pays if it would with as many rows as speak about it."""
     _, table = with_sparse(1, "child")
-    moments = ist.summarise(table, missing=EM)
+    moments = moments_of(table)
     names = list(moments.schema.names)
     child, parent = names.index("sparse"), names.index("x1")
     for score in (ist.GaussianBIC(), ist.GaussianEBIC(gamma=0.0), ist.DegenerateGaussian()):

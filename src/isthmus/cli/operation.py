@@ -207,7 +207,7 @@ def watched(
         return
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-    class Handler(BaseHTTPRequestHandler):
+    class Pages(BaseHTTPRequestHandler):
         timeout = SILENCE
 
         def do_GET(self) -> None:
@@ -232,7 +232,7 @@ def watched(
         def handle_error(self, request: Any, client_address: Any) -> None:
             """Say nothing about programs that leave early."""
 
-    server = Server(address, Handler)
+    server = Server(address, Pages)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isthmus.compose.arguments import check_count, check_seed
 from isthmus.errors import ArgumentError
-from isthmus.frames import columns_of
+from isthmus.frames import columns_of, completed
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
 from isthmus.models.column_maps import read_column, table_values
 from isthmus.models.columns import encode_columns, is_absent, label_array, number_column
@@ -103,9 +103,9 @@ def impute(
             for v, own in holes.items()
             if own.any()
         }
-        return _completed(data, holes, filled)
+        return completed(data, holes, filled)
     rng = np.random.default_rng(seed)
-    return tuple(_completed(data, holes, one) for one in _drawn(fitted, columns, holes, draws, rng))
+    return tuple(completed(data, holes, one) for one in _drawn(fitted, columns, holes, draws, rng))
 
 
 def observed_log_likelihood(network: Network, columns: Mapping[str, Any], seed: int = 0) -> float:
@@ -321,29 +321,3 @@ def _resampled(
 def _absent(column: Any) -> Bools:
     cells = column if isinstance(column, list) else np.asarray(column).tolist()
     return np.array([is_absent(cell) for cell in cells], np.bool_)
-
-
-def _completed(data: Any, holes: Mapping[str, Bools], filled: Mapping[str, NDArray[Any]]) -> Any:
-    """Return a copy of a table with values in its holes."""
-    if isinstance(data, Mapping):
-        return {v: _with(own, holes.get(v), filled.get(v)) for v, own in data.items()}
-    import narwhals as nw
-
-    frame = nw.from_native(data, eager_only=True)
-    changed = []
-    for v, values in filled.items():
-        series = frame[v]
-        cells = values.tolist()
-        if series.dtype.is_integer():
-            cells = [round(cell) if isinstance(cell, float) else cell for cell in cells]
-        changed.append(series.scatter(np.flatnonzero(holes[v]).tolist(), cells))
-    return frame.with_columns(*changed).to_native()
-
-
-def _with(column: Any, hole: Bools | None, values: NDArray[Any] | None) -> Any:
-    if hole is None or values is None:
-        return list(column) if isinstance(column, list) else column
-    cells = list(column) if isinstance(column, list) else np.array(column)
-    for place, value in zip(np.flatnonzero(hole).tolist(), values.tolist(), strict=True):
-        cells[place] = value
-    return cells

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from isthmus.errors import DataError
-from isthmus.fitting.curved_terms import Column, Equation, Term, select_terms
+from isthmus.fitting.curved_terms import Equation, RegressionColumn, Term, select_terms
 from isthmus.fitting.estimate import Estimate
 from isthmus.fitting.sandwich import sandwich
 from isthmus.models.least_squares import spectrum
@@ -21,7 +21,7 @@ from isthmus.types import Floats, Integers
 
 
 def average_slope(
-    columns: Sequence[Column],
+    columns: Sequence[RegressionColumn],
     outcome: Floats,
     unit: float,
     clusters: Integers | None = None,
@@ -114,7 +114,7 @@ def check_clusters(clusters: Integers) -> None:
         )
 
 
-def _selected(columns: Sequence[Column], outcome: Floats) -> tuple[Term, ...]:
+def _selected(columns: Sequence[RegressionColumn], outcome: Floats) -> tuple[Term, ...]:
     """Return the terms that tell of the outcome, or, of the other variables, of the cause."""
     everything = tuple(range(len(columns)))
     ones = np.ones(len(outcome))

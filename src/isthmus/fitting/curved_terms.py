@@ -36,7 +36,7 @@ _AT_ONCE = 2**24
 
 
 @final
-class Column(NamedTuple):
+class RegressionColumn(NamedTuple):
     """A column of a regression.
 
     Attributes
@@ -73,7 +73,7 @@ class Term(NamedTuple):
         """Whether it is a curve of one variable."""
         return self.bounds is not None or len(set(self.factors)) == 1
 
-    def values(self, columns: Sequence[Column]) -> Floats:
+    def values(self, columns: Sequence[RegressionColumn]) -> Floats:
         """Return the product."""
         if self.bounds is not None:
             clipped: Floats = np.clip(columns[self.factors[0]].values, *self.bounds)
@@ -83,7 +83,7 @@ class Term(NamedTuple):
             found = found * columns[i].values
         return found
 
-    def slope(self, columns: Sequence[Column], place: int) -> Floats:
+    def slope(self, columns: Sequence[RegressionColumn], place: int) -> Floats:
         """Return the derivative of the product by one of the columns."""
         if self.bounds is not None:
             low, high = self.bounds
@@ -96,7 +96,7 @@ class Term(NamedTuple):
         inner: Floats = columns[place].values ** (power - 1)
         return power * inner * Term(tuple(rest)).values(columns)
 
-    def name(self, columns: Sequence[Column]) -> str:
+    def name(self, columns: Sequence[RegressionColumn]) -> str:
         """Return how the product is written; curves are not told apart."""
         powers = {i: self.factors.count(i) for i in self.factors}
         if self.curve:
@@ -128,7 +128,9 @@ class Equation(NamedTuple):
     least: float = _SMALLEST
 
 
-def select_terms(columns: Sequence[Column], equations: Sequence[Equation]) -> tuple[Term, ...]:
+def select_terms(
+    columns: Sequence[RegressionColumn], equations: Sequence[Equation]
+) -> tuple[Term, ...]:
     """Return the terms that pay for themselves in one of several regressions, best ones first.
 
     A variable of which one curve has paid for itself gets a spline, since the first curve need not
@@ -160,7 +162,7 @@ def select_terms(columns: Sequence[Column], equations: Sequence[Equation]) -> tu
 
 
 def _best(
-    columns: Sequence[Column], equation: Equation, chosen: tuple[Term, ...], tests: int
+    columns: Sequence[RegressionColumn], equation: Equation, chosen: tuple[Term, ...], tests: int
 ) -> tuple[Term, float] | None:
     """Return the term with the largest test, and by how much it exceeds its price."""
     design, residual, noise = equation.fit(chosen)
@@ -200,7 +202,7 @@ def _best(
 
 
 def _candidates(
-    columns: Sequence[Column], lines: tuple[int, ...], chosen: tuple[Term, ...]
+    columns: Sequence[RegressionColumn], lines: tuple[int, ...], chosen: tuple[Term, ...]
 ) -> Iterator[Term]:
     """Yield the terms that can enter, given those that have."""
     curved = {t.factors[0] for t in chosen if t.curve}
@@ -219,7 +221,7 @@ def _candidates(
             yield Term(tuple(sorted((i, i, j))))
 
 
-def _curve(columns: Sequence[Column], place: int) -> Iterator[Term]:
+def _curve(columns: Sequence[RegressionColumn], place: int) -> Iterator[Term]:
     """Yield the terms of a spline of a column."""
     yield from (Term((place,) * degree) for degree in _DEGREES)
     for knot in np.quantile(columns[place].values, _KNOTS).tolist():

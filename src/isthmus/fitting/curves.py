@@ -16,7 +16,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from isthmus.fitting.families import Family, fit_regression
+from isthmus.fitting.families import ParentRows, fit_regression
 from isthmus.models import ConditionalGaussian
 from isthmus.models.conditionals import Columns
 from isthmus.models.curved import CurvedGaussian, Factor, Term, term_columns
@@ -39,7 +39,7 @@ _RANK = 1e-9
 
 
 def curve_numbers(
-    own: Floats, family: Family, plain: ConditionalGaussian, pseudo_count: float, nodes: int
+    own: Floats, family: ParentRows, plain: ConditionalGaussian, pseudo_count: float, nodes: int
 ) -> ConditionalGaussian | CurvedGaussian:
     """Return a regression with curves and interactions if they pay for themselves.
 
@@ -89,7 +89,7 @@ def _bic(own: ConditionalGaussian | CurvedGaussian, values: Floats, columns: Col
     return logs - 0.5 * log(n) * own.parameters
 
 
-def chosen_terms(own: Floats, family: Family, nodes: int) -> tuple[Term, ...]:
+def chosen_terms(own: Floats, family: ParentRows, nodes: int) -> tuple[Term, ...]:
     """Return lines and levels of all parents, and curves and interactions; nothing without them."""
     step = -(-family.n // _ROWS)
     if step > 1:
@@ -119,7 +119,7 @@ class _Effect(NamedTuple):
     curved: bool = True
 
 
-def _library(family: Family) -> tuple[tuple[Term, ...], list[_Effect]]:
+def _library(family: ParentRows) -> tuple[tuple[Term, ...], list[_Effect]]:
     """Return lines and levels of all parents, and what may be added to them."""
     lines, effects = [], []
     for name, values in zip(family.continuous, family.numbers, strict=True):

@@ -22,7 +22,7 @@ from isthmus.statistics import Kind, Rows
 from isthmus.types import Floats
 
 
-class Family(NamedTuple):
+class ParentRows(NamedTuple):
     """Rows of the parents of a node."""
 
     discrete: tuple[str, ...]
@@ -33,7 +33,7 @@ class Family(NamedTuple):
     n: int
 
     @classmethod
-    def of(cls, rows: Rows, parents: Collection[str]) -> Family:
+    def of(cls, rows: Rows, parents: Collection[str]) -> ParentRows:
         """Take the columns of some parents."""
         schema = rows.schema
         discrete = tuple(p for p in parents if schema[p].kind is Kind.DISCRETE)
@@ -56,7 +56,7 @@ class Family(NamedTuple):
         """Return codes and numbers by name."""
         return dict(zip(self.names, (*self.codes, *self.numbers), strict=True))
 
-    def part(self, some: NDArray[np.intp]) -> Family:
+    def part(self, some: NDArray[np.intp]) -> ParentRows:
         """Return some of the rows."""
         return self._replace(
             codes=tuple(own[some] for own in self.codes),
@@ -64,11 +64,11 @@ class Family(NamedTuple):
             n=len(some),
         )
 
-    def keep(self, names: Collection[str]) -> Family:
+    def keep(self, names: Collection[str]) -> ParentRows:
         """Return some of the parents."""
         d = [i for i, v in enumerate(self.discrete) if v in names]
         c = [i for i, v in enumerate(self.continuous) if v in names]
-        return Family(
+        return ParentRows(
             tuple(self.discrete[i] for i in d),
             tuple(self.sizes[i] for i in d),
             tuple(self.codes[i] for i in d),
@@ -86,7 +86,7 @@ class Family(NamedTuple):
 
 
 def fit_levels(
-    own: NDArray[np.intp], levels: tuple[Level, ...], family: Family, pseudo_count: float
+    own: NDArray[np.intp], levels: tuple[Level, ...], family: ParentRows, pseudo_count: float
 ) -> ProbabilityTable | MultinomialLogit:
     """Estimate the distribution of a discrete node: a table, or with numbers a regression."""
     if family.continuous:
@@ -101,7 +101,7 @@ def fit_levels(
 
 def fit_regression(
     own: Floats,
-    family: Family,
+    family: ParentRows,
     pseudo_count: float,
     observed: NDArray[np.bool_] | None = None,
 ) -> ConditionalGaussian:

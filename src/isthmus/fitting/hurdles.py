@@ -6,7 +6,7 @@ import numpy as np
 
 from isthmus.fitting.covariances import robust
 from isthmus.fitting.curves import curve_numbers
-from isthmus.fitting.families import Family, fit_levels, fit_regression
+from isthmus.fitting.families import ParentRows, fit_levels, fit_regression
 from isthmus.models import ConditionalGaussian, Hurdle
 from isthmus.models.conditionals import Columns, NormalConditional
 from isthmus.types import Floats
@@ -19,7 +19,7 @@ _FEWEST = 10
 
 
 def fit_numbers(
-    own: Floats, family: Family, pseudo_count: float, nodes: int
+    own: Floats, family: ParentRows, pseudo_count: float, nodes: int
 ) -> NormalConditional | Hurdle:
     """Estimate the distribution of a continuous node: regressions, or a hurdle if that pays.
 
@@ -63,7 +63,7 @@ def fit_numbers(
 
 
 def _rest(
-    values: Floats, at: float, family: Family, pseudo_count: float, unit: float, nodes: int
+    values: Floats, at: float, family: ParentRows, pseudo_count: float, unit: float, nodes: int
 ) -> tuple[NormalConditional, int, float]:
     """Return the regression of the other values, what it describes (`Hurdle.side`), and its BIC."""
     own, score = _paying(values, np.full(len(values), unit), family, pseudo_count, nodes)
@@ -77,7 +77,7 @@ def _rest(
 
 
 def _paying(
-    inner: Floats, widths: Floats, family: Family, pseudo_count: float, nodes: int
+    inner: Floats, widths: Floats, family: ParentRows, pseudo_count: float, nodes: int
 ) -> tuple[NormalConditional, float]:
     """Regress on the parents that pay for themselves, added one by one, and return the BIC."""
     columns = family.columns()

@@ -188,11 +188,10 @@ class _Rows(NamedTuple):
         marks = np.random.default_rng(0).standard_normal(len(x)) @ x
         _, first, place = np.unique(marks, return_index=True, return_inverse=True)
         if len(first) == x.shape[1] or not np.array_equal(x[:, first][:, place], x):
-            first = place = np.arange(x.shape[1])
+            first = place = np.arange(x.shape[1], dtype=np.intp)
         cells = own * len(first) + place
-        seen = np.zeros(levels * len(first))
-        seen += np.bincount(cells, times, len(seen))
-        seen = seen.reshape(levels, len(first))
+        size = levels * len(first)
+        seen = np.bincount(cells, times, size).astype(np.float64).reshape(levels, len(first))
         distinct = np.ascontiguousarray(x[:, first])
         return cls(distinct, seen, seen.sum(axis=0), mean, pseudo_count)
 

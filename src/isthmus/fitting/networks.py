@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError
 from isthmus.fitting.covariances import robust
 from isthmus.fitting.curves import curve_numbers
-from isthmus.fitting.families import Family, fit_levels, fit_regression
+from isthmus.fitting.families import ParentRows, fit_levels, fit_regression
 from isthmus.fitting.hurdles import fit_numbers
 from isthmus.graphs import DAG
 from isthmus.models import (
@@ -110,7 +110,7 @@ def refine(
     nodes = len(dag.nodes) if curves else 0
     conditionals: dict[str, Conditional] = {}
     for node in dag.nodes:
-        family = Family.of(rows, dag.parents(node))
+        family = ParentRows.of(rows, dag.parents(node))
         slopes = [network.coefficients[node][p] for p in family.continuous]
         lines = ConditionalGaussian(
             (),
@@ -188,7 +188,7 @@ def fit_mixed(
     conditionals: dict[str, Conditional] = {}
     for node in dag.nodes:
         parents = dag.parents(node)
-        family = Family.of(rows, parents)
+        family = ParentRows.of(rows, parents)
         own, levels = rows.values[:, schema.index(node)], schema[node].levels
         _refuse_large(node, parents, family.sizes, max(len(levels), 1))
         if levels:

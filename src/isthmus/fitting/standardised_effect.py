@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.fitting.average_slope import with_covariates
-from isthmus.fitting.curved_terms import Column, Equation, Term, select_terms
+from isthmus.fitting.curved_terms import Equation, RegressionColumn, Term, select_terms
 from isthmus.fitting.estimate import Estimate
 from isthmus.fitting.logit import contrasts, fit_logit
 from isthmus.fitting.overlap import FEW_ROWS, Combinations, check_overlap, combinations
@@ -135,20 +135,22 @@ def standardised_effect(
     )
 
 
-def _columns(data: _Variables, names: tuple[str, ...]) -> list[Column]:
+def _columns(data: _Variables, names: tuple[str, ...]) -> list[RegressionColumn]:
     """Return the variables to adjust for as columns of which terms can be made."""
     columns = []
     for j, (name, size) in enumerate(zip(names, data.sizes, strict=True)):
         own = data.given[:, j]
         if size:
             levels = (((own == level).astype(np.float64)) for level in range(1, size))
-            columns += [Column(name, level, j, number=False) for level in levels]
+            columns += [RegressionColumn(name, level, j, number=False) for level in levels]
         else:
-            columns.append(Column(name, _scaled(own), j, number=True))
+            columns.append(RegressionColumn(name, _scaled(own), j, number=True))
     return columns
 
 
-def _extended(data: _Variables, columns: list[Column], terms: tuple[Term, ...]) -> _Variables:
+def _extended(
+    data: _Variables, columns: list[RegressionColumn], terms: tuple[Term, ...]
+) -> _Variables:
     """Return the variables with terms as further ones to adjust for."""
     if not terms:
         return data
@@ -159,7 +161,7 @@ def _extended(data: _Variables, columns: list[Column], terms: tuple[Term, ...]) 
 
 
 def _challenged(
-    data: _Variables, change: tuple[int, int], columns: list[Column], *, binary: bool
+    data: _Variables, change: tuple[int, int], columns: list[RegressionColumn], *, binary: bool
 ) -> tuple[Term, ...]:
     """Return the terms that tell of the effect at one level of the cause, or of the cause."""
     everyone = np.ones(len(data.cause), np.bool_)

@@ -8,7 +8,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.fitting.average_slope import average_slope
-from isthmus.fitting.curved_terms import Column
+from isthmus.fitting.curved_terms import RegressionColumn
 from isthmus.fitting.estimate import Estimate
 from isthmus.fitting.incomplete_effect import incomplete_error
 from isthmus.fitting.sandwich import sandwich
@@ -92,7 +92,8 @@ def adjusted_effect(
             spread = np.sqrt(scatter[x, x] / moments.n)
             own = variables or [(i, True) for i in range(len(x))]
             columns = [
-                Column(v, centred[:, i] / spread[i], *own[i]) for i, v in enumerate((cause, *given))
+                RegressionColumn(v, centred[:, i] / spread[i], *own[i])
+                for i, v in enumerate((cause, *given))
             ]
             larger = average_slope(columns, centred[:, -1], float(spread[0]), clusters)
             if larger is not None:

@@ -67,7 +67,7 @@ class StructureMCMC(Sampler[LocalScore]):
         draws: int,
         chains: int,
     ) -> Draws:
-        structures = _Chains(self, objective, knowledge, rng, draws, chains)
+        structures = _StructureChains(self, objective, knowledge, rng, draws, chains)
         with watch.until_stopped():
             structures.move_all(watch)
         return structures.draws()
@@ -191,7 +191,7 @@ def _random_moves(
 
 
 @final
-class _Chains:
+class _StructureChains:
     """Chains over graphs, which move together."""
 
     def __init__(

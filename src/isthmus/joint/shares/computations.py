@@ -9,7 +9,7 @@ from isthmus.joint.shares.private_k2 import private_k2, structure_only
 from isthmus.joint.shares.private_tables import private_tables
 from isthmus.joint.shares.secret_moments import opened_moments, secret_gaussian_structure
 from isthmus.joint.shares.secret_scores import CountScore
-from isthmus.joint.shares.terms import OWN, FoundNetwork, Terms
+from isthmus.joint.shares.terms import OWN, ComputationTerms, FoundNetwork
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.columns import Columns
@@ -20,18 +20,22 @@ class Computation(Protocol):
     """Computes a result in plain data, the same at both parties except for `OWN`."""
 
     def __call__(
-        self, engine: SecretSharingRuntime, columns: Columns, terms: Terms, /
+        self, engine: SecretSharingRuntime, columns: Columns, terms: ComputationTerms, /
     ) -> dict[str, Any]:
         """Compute together with the other party."""
 
 
-def _greedy(engine: SecretSharingRuntime, columns: Columns, terms: Terms) -> dict[str, Any]:
+def _greedy(
+    engine: SecretSharingRuntime, columns: Columns, terms: ComputationTerms
+) -> dict[str, Any]:
     score = CountScore(terms.score.lower(), terms.ess)
     found, steps = private_k2(engine, columns, terms.order, terms.max_parents, score)
     return _network(engine, columns, terms, found) | {"steps": [list(step) for step in steps]}
 
 
-def _best(engine: SecretSharingRuntime, columns: Columns, terms: Terms) -> dict[str, Any]:
+def _best(
+    engine: SecretSharingRuntime, columns: Columns, terms: ComputationTerms
+) -> dict[str, Any]:
     if not any(terms.levels.values()):
         found = secret_gaussian_structure(engine, columns, terms.order, terms.max_parents)
     else:
@@ -40,7 +44,9 @@ def _best(engine: SecretSharingRuntime, columns: Columns, terms: Terms) -> dict[
     return _network(engine, columns, terms, found)
 
 
-def _moments(engine: SecretSharingRuntime, columns: Columns, terms: Terms) -> dict[str, Any]:
+def _moments(
+    engine: SecretSharingRuntime, columns: Columns, terms: ComputationTerms
+) -> dict[str, Any]:
     del terms
     found = opened_moments(engine, columns)
     arrays = {"shift": found.shift, "sums": found.sums, "gram": found.gram}
@@ -56,7 +62,7 @@ COMPUTATIONS: Mapping[str, Computation] = {
 
 
 def _network(
-    engine: SecretSharingRuntime, columns: Columns, terms: Terms, found: FoundNetwork
+    engine: SecretSharingRuntime, columns: Columns, terms: ComputationTerms, found: FoundNetwork
 ) -> dict[str, Any]:
     """Return a network and, if the study says so, the tables of this party's own variables."""
     network = {"parents": {name: sorted(found.parents(name)) for name in found.nodes}}

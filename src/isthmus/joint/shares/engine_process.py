@@ -26,7 +26,7 @@ from isthmus.joint.shares.columns import Columns, SharedColumn
 from isthmus.joint.shares.computations import COMPUTATIONS
 from isthmus.joint.shares.engine import Opener, SecretSharingRuntime
 from isthmus.joint.shares.link import Link, LinkOptions, connect
-from isthmus.joint.shares.terms import Terms
+from isthmus.joint.shares.terms import ComputationTerms
 
 HASH = 64
 INTERSECTION_SIZE = "intersection size"
@@ -77,7 +77,7 @@ class Inputs:
     """
 
     link: LinkOptions
-    terms: Terms
+    terms: ComputationTerms
     request: str
     people: int
     hashes: list[str]
@@ -97,7 +97,7 @@ class Inputs:
             link, terms, request, people = json.loads(str(given["header"]))
             options = LinkOptions(**link | {"address": tuple(link["address"])})
             hashes = [value.decode() for value in given["hashes"].tolist()]
-            known = Terms.from_dict(terms)
+            known = ComputationTerms.from_dict(terms)
             return cls(options, known, request, people, hashes, given["rows"])
 
 
@@ -124,7 +124,7 @@ def serve(parent: Parent) -> None:
 
 def compute(
     link: Link,
-    terms: Terms,
+    terms: ComputationTerms,
     name: str,
     opener: Opener,
     values: NDArray[np.float64],

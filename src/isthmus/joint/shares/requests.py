@@ -10,7 +10,7 @@ from isthmus.errors import ArgumentError
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares.protocol import BOTH, NAME, two_parties
-from isthmus.joint.shares.terms import MOST_GAUSSIAN_PARENTS, Terms
+from isthmus.joint.shares.terms import MOST_GAUSSIAN_PARENTS, ComputationTerms
 from isthmus.statistics import Kind
 
 DEVIATING = (
@@ -181,10 +181,10 @@ def _tables_opened(study: Study) -> int:
     return len(study.schema) if OwnTables.name in study.requests else 0
 
 
-def terms_of(study: Study) -> Terms:
+def terms_of(study: Study) -> ComputationTerms:
     """Return what the engine needs to know of a study."""
     terms = two_parties(study.protocol)
-    return Terms(
+    return ComputationTerms(
         names=tuple(party.name for party in terms.parties),
         held=tuple(party.columns for party in terms.parties),
         order=terms.order,

@@ -22,7 +22,7 @@ OWN = "tables"
 
 @final
 @dataclass(frozen=True)
-class Terms:
+class ComputationTerms:
     """What a study says about the computation.
 
     Attributes
