@@ -223,11 +223,11 @@ CurveScore::CurveScore(Matrix<double> correlation, CurveColumns columns, std::ve
         throw std::invalid_argument{"own columns and degrees are needed for each variable"};
     }
     for (std::size_t v = 0; v < d; ++v) {
-        const Variable columns = columns_.starts[v + 1] - columns_.starts[v];
-        if (columns_.own[v] < 0 || columns_.own[v] > columns) {
+        const Variable all = columns_.starts[v + 1] - columns_.starts[v];
+        if (columns_.own[v] < 0 || columns_.own[v] > all) {
             throw std::invalid_argument{"a variable has more own columns than columns"};
         }
-        const Variable functions = columns - columns_.own[v];
+        const Variable functions = all - columns_.own[v];
         if (columns_.degrees.columns() == 0) continue;
         Variable before = 0;
         bool ended = false;
