@@ -12,7 +12,6 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, MismatchError
-from isthmus.results import Ending
 from isthmus.testing import enumerate_dags
 
 FAST = ist.GP()
@@ -118,10 +117,10 @@ def test_levels_and_markov_chains() -> None:
 def test_ctrl_c_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     import isthmus.compose.reweight as module
 
-    def interrupted(run: Any, name: str, **_: Any) -> Any:
-        return run.best(), replace(drawn(200).status, ending=Ending.INTERRUPTED)
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "drive", interrupted)
+    monkeypatch.setattr(module.Watch, "poll", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ist.reweight(drawn(200), table(), ist.BGe())
 

@@ -120,6 +120,4 @@ def test_what_it_does_not_do() -> None:
     with pytest.raises(MismatchError, match=r"works with BIC\(\)"):
         ist.learn(table, missing=ist.StructuralEM(), score=ist.BDeu())
     with pytest.raises(MismatchError, match="it is for learn"):
-        ist.bootstrap(table, missing=ist.StructuralEM(), replicates=2)
-    with pytest.raises(MismatchError, match="it is for learn"):
         ist.score(table, ist.DAG(list("abcd"), []), ist.BIC(), missing=ist.StructuralEM())

@@ -220,7 +220,7 @@ def _pruned(
         marks = Marks(skeleton.adjacent)
         marks.put_colliders(skeleton.separators)
         skeleton.prune_within(_possible_separators(marks))
-        finished = True
+        finished = not watch.stopped  # the DAG may be one of a search that was stopped
     marks = Marks(skeleton.adjacent)
     _put_knowledge(marks, knowledge)
     marks.put_colliders(skeleton.separators)
