@@ -92,7 +92,7 @@ class Attacked:
             "bounds": bounds,
             "protocol": SecureSums(),
             "requests": requests,
-            "exact": "privacy" not in changes,
+            "exact": changes.get("privacy") is None,
         }
         self.study = Study.draft("A study", **(terms | changes))
         self.signatures = [self.study.sign(self.author)]

@@ -31,6 +31,8 @@ TABLES = {n: {k: RNG.normal(size=100) for k in NAMES} for n in SITES}
 
 def world_in(folder: Path, earlier: Attacked | None = None) -> Attacked:
     bounds = dict.fromkeys(NAMES, (-9, 9))
+    if earlier is not None:  # every site reads its file anew, as after a restart
+        earlier.ledgers = {n: FileLedger(folder / f"{n}.jsonl") for n in SITES}
     world = Attacked(TABLES, Schema.continuous(NAMES), bounds, earlier=earlier)
     if earlier is not None:
         world.study, world.signatures = earlier.study, earlier.signatures
@@ -61,6 +63,8 @@ def test_a_round_that_was_erased_is_noticed(tmp_path: Path) -> None:
     path.write_bytes(forged)
     with pytest.raises(LedgerError, match="not signed by this site"):
         verify(path, keys=[world.keys["x"].public])
+    with pytest.raises(LedgerError, match=r"changed the ledger .* while it was open"):
+        world.ledgers["x"].entries()
     with pytest.raises(LedgerError, match="not signed by this site"):
         world_in(tmp_path, world)
 

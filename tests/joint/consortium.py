@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,7 @@ class Consortium:
             "protocol": SecureSums(),
             "requests": ["moments", "counts"],
             "plan": CountPlan.sets([["ward", "ill"]]),
-            "exact": "privacy" not in changes,
+            "exact": changes.get("privacy") is None,
         }
         self.study = Study.draft("Dose and illness", **(terms | changes))
         self.signatures = [self.study.sign(self.author)]
@@ -100,7 +100,7 @@ class Consortium:
             code=self.code,
         )
 
-    def federation(self, first_round: int = 1) -> Federation:
+    def federation(self, first_round: int = 1, without: Iterable[str] | None = None) -> Federation:
         self.sites = {name: self.controller(name).site() for name in NAMES}
         transport = InProcess({name: s.handle for name, s in self.sites.items()})
         return Federation(
@@ -109,7 +109,7 @@ class Consortium:
             self.boss,
             transport,
             first_round=first_round,
-            without=None,
+            without=without,
         )
 
     def events(self, name: str) -> list[str]:

@@ -153,7 +153,7 @@ def other(world: Hospitals) -> None:
         *("--address", f"{world.host}:{world.port}"),
     )
     for name in world.names:
-        run("study", "sign", world.home(name), world.study_folder)
+        world.sign(name)
 
 
 @CARRIERS

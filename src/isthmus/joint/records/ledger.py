@@ -200,10 +200,13 @@ class FileLedger(Ledger):
         last = canonical(self._last) + b"\n" if size and self._last is not None else b""
         tail = os.pread(handle, len(last), max(size - len(last), 0))
         if size != self._size - self._earlier or tail != last:
-            raise LedgerError(
-                f"Another process changed the ledger {self._path} while it was open. Only one "
-                "process may write to it; stop the other process and open the ledger again."
-            )
+            raise self._changed()
+
+    def _changed(self) -> LedgerError:
+        return LedgerError(
+            f"Another process changed the ledger {self._path} while it was open. Only one "
+            "process may write to it; stop the other process and open the ledger again."
+        )
 
     @property
     def last(self) -> Entry | None:
@@ -214,8 +217,14 @@ class FileLedger(Ledger):
 
     def read(self, start: int = 0) -> Iterator[Entry]:
         if start < len(self._ends):
-            lines = lines_of(self._path, self._ends[start - 1] if start else 0)
-            yield from (json.loads(line) for line in lines)
+            at = self._ends[start - 1] if start else 0
+            lines = lines_of(self._path, at)
+            for end in self._ends[start:]:
+                line = next(lines, b"")
+                at += len(line)
+                if at != end:
+                    raise self._changed()
+                yield json.loads(line)
 
     @property
     def _folder(self) -> Path:
