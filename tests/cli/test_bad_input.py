@@ -58,7 +58,7 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("compare net.bif nowhere.bif", FILE, "Check the name"),
     ("ledger show folder.csv", FILE, "Name the private folder"),
     # Content of tables
-    ("learn letter.docx", DATA, "Convert it"),
+    ("learn letter.docx", DATA, "save it as 'letter.csv'"),
     ("learn records.json", DATA, "pandas.read_json('records.json').to_csv('records.csv'"),
     ("learn empty.csv", DATA, "is empty"),
     ("learn header.csv", DATA, "row"),

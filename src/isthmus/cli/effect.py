@@ -6,7 +6,7 @@ import argparse
 import ast
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
@@ -17,7 +17,9 @@ from isthmus.cli.strategies import missing_from, missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
 from isthmus.errors import SchemaError
 from isthmus.plurals import rounded
-from isthmus.sources import Missing
+
+if TYPE_CHECKING:
+    from isthmus.sources import Missing
 
 
 def add(command: argparse.ArgumentParser) -> None:
