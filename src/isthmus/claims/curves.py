@@ -57,7 +57,9 @@ class CurvedEdges:
         return not (self.explained or self.bent or self.missing)
 
 
-def challenge_by_curves(score: CurvedScore, dag: DAG, knowledge: Knowledge) -> CurvedEdges:
+def challenge_by_curves(
+    score: CurvedScore, dag: DAG, knowledge: Knowledge, *, other_scale: bool = False
+) -> CurvedEdges:
     """Compare each edge, and each pair without one, in the model with curves.
 
     Parameters
@@ -68,11 +70,14 @@ def challenge_by_curves(score: CurvedScore, dag: DAG, knowledge: Knowledge) -> C
         The graph to challenge; its equivalence class decides which directions are admissible.
     knowledge
         Required edges are kept, and forbidden ones are not missing.
+    other_scale
+        Whether the graph was learned on another scale of the columns: edges without curves of
+        other neighbours must pay on this one, too.
     """
     names = score.nodes
     place = {name: i for i, name in enumerate(names)}
     required = {(place[a], place[b]) for a, b in knowledge.required if {a, b} <= place.keys()}
-    dag, explained = _without_explained(score, dag, knowledge, required)
+    dag, explained = _without_explained(score, dag, knowledge, required, other_scale=other_scale)
     graph = _Class.of(dag, knowledge, place)
     bent = [pair for pair in graph.edges if _bends_both_ways(score, graph, pair)]
     missing = _missing(score, dag, knowledge)
@@ -121,7 +126,12 @@ class _Class:
 
 
 def _without_explained(
-    score: CurvedScore, dag: DAG, knowledge: Knowledge, required: set[Pair]
+    score: CurvedScore,
+    dag: DAG,
+    knowledge: Knowledge,
+    required: set[Pair],
+    *,
+    other_scale: bool,
 ) -> tuple[DAG, list[Pair]]:
     """Remove edges, the weakest first, until none is explained by curves of other neighbours."""
     names = score.nodes
@@ -134,7 +144,7 @@ def _without_explained(
         key = (child, parent, tuple(others))
         if key not in gains:
             # Without curves of others, the score that chose the edge has the last word.
-            curved = score.degrees(child, others).any()
+            curved = other_scale or score.degrees(child, others).any()
             found = score.gain(child, others, parent) + odds[parent, child]
             gains[key] = found if curved else math.inf
         return gains[key]

@@ -254,7 +254,7 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
         best, other, directed = other, best, False
     agreed, explained = best.dag, False
     if other is not None:
-        also = challenge_by_curves(other.full(weight), agreed, problem.knowledge)
+        also = challenge_by_curves(other.full(weight), agreed, problem.knowledge, other_scale=True)
         explained = bool(also.explained)
         agreed = again.within(best.problem, also.dag) if explained else agreed
     scale = " on normal scores" if best.problem.reading.maps and not problem.reading.maps else ""

@@ -16,9 +16,14 @@ from isthmus.models.columns import Level
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
-_MARGIN = 0.5
+_MARGIN = 1.0
 """Share of its range by which a value of a new row may be outside without a warning: the ranges of
-new rows from the same distribution differ, those of heavy tails by a third."""
+new rows from the same distribution differ, those of heavy tails by half."""
+_WITHIN = 0.5
+"""The same for a range within a level, beyond which a combination is unknown."""
+_LEAST = 0.25
+"""Least width of the range within a level, as a share of that of all rows: of few rows it is too
+narrow."""
 
 
 @final
@@ -158,7 +163,7 @@ def warn_outside(
             codes = np.asarray(columns[other], np.float64)
             seen = np.flatnonzero(~np.isnan(codes))
             ends = own.within[other][codes[seen].astype(np.intp)]
-            width = _MARGIN * (ends[:, 1] - ends[:, 0])
+            width = np.maximum(_WITHIN * (ends[:, 1] - ends[:, 0]), _LEAST * margin)
             out[seen] |= (values[seen] < ends[:, 0] - width) | (values[seen] > ends[:, 1] + width)
         if out.any():
             warn(
