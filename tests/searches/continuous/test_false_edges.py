@@ -25,7 +25,7 @@ def test_additive_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     assert np.mean(edges) <= 0.1 * d
 
 
-@pytest.mark.filterwarnings("ignore:48 rows:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize(("d", "n"), [*CASES, (20, 50)])
 def test_dynamic_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     edges = [
