@@ -275,17 +275,22 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             if hasattr(self, "classes_"):
                 y = read_column(self.network_.maps, str(self.target_), y)
             return float(measure(y, predicted))
-        return float(self.score_samples(X).mean())
+        self._check_fitted()
+        if self.target_ is not None and self.target_ not in self._table(X, reset=False):
+            raise ArgumentError(f"The network predicts {self.target_!r}: give y to score.")
+        return float(self._log_likelihoods(X).mean())
 
+    @available_if(lambda self: getattr(self, "target_", self.target) is None)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return the log-likelihood of each row; the lowest ones are the most unusual rows."""
+        """Return the log-likelihood of each row; the lowest ones are the most unusual rows.
+
+        An estimator that was fitted to a target has no such method.
+        """
+        return self._log_likelihoods(X)
+
+    def _log_likelihoods(self, X: Any) -> NDArray[np.float64]:
         self._check_fitted()
         table = self._table(X, reset=False)
-        if self.target_ is not None and self.target_ not in table:
-            raise ArgumentError(
-                f"The network has the variable {self.target_!r}: give a table with it, or y to "
-                "score."
-            )
         table = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
         if any(is_absent(cell) for column in table.values() for cell in column.tolist()):
             raise ValueError(f"Input X contains missing values. {_IN_SCORE}")

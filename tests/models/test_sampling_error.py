@@ -92,10 +92,12 @@ def test_a_linear_prediction_has_the_standard_error_of_the_regression_line() -> 
     y = 1 + 0.5 * x + rng.normal(size=80)
     network: Any = ist.fit({"x": x, "y": y}, ist.DAG(["x", "y"], [("x", "y")]))
     answer = network.query("y", evidence={"x": 6.0})
-    line = stats.linregress(x, y)
-    squares = ((y - line.intercept - line.slope * x) ** 2).sum()
-    away = (6.0 - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum()
-    error = np.sqrt(squares / 76 * (1 / 80 + away))  # the variance of t with 78 degrees
+    design, point = np.column_stack([np.ones(80), x]), np.array([1.0, 6.0])
+    inverse = np.linalg.inv(design.T @ design)
+    residuals = y - design @ inverse @ design.T @ y
+    residuals /= 1 - np.einsum("ij,jk,ik->i", design, inverse, design)  # HC3
+    covariance = inverse @ (design.T * residuals**2) @ design @ inverse
+    error = np.sqrt(point @ covariance @ point * 78 / 76)  # the variance of t with 78 degrees
     assert answer.sampling_error[0] == pytest.approx(error, rel=CLOSE)
     assert "(sampling error of the mean" in str(answer)
     again = pickle.loads(pickle.dumps(answer))  # noqa: S301 - written here

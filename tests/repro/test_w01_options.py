@@ -49,9 +49,9 @@ VALUE_NAMES = {
     "AskNetworks",
     "AutoregressiveModel",
     "ChainSampler",  # abstract
-    "Cohort",
     "Draws",
     "DryRun",
+    "Extract",
     "LinearModel",
     "SearchResult",
     "PAGResult",
