@@ -94,10 +94,10 @@ def log_likelihood(
     >>> round(ist.log_likelihood(network, data) / 1000, 2)
     -2.19
 
-    The most unusual row:
+    The log-likelihood of each row, of which the lowest ones are the most unusual:
 
-    >>> int(ist.log_likelihood(network, data, per_row=True).argmin())
-    0
+    >>> ist.log_likelihood(network, data, per_row=True).shape
+    (1000,)
     """
     if not isinstance(network, DiscreteNetwork | GaussianNetwork | MixedNetwork):
         raise ArgumentError(

@@ -63,7 +63,7 @@ def reweight(
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=50)
     >>> table = {"x": x, "y": np.sin(2 * x) + 0.5 * rng.normal(size=50)}
-    >>> draws = ist.sample(table, score=ist.GP(), draws=100)
+    >>> draws = ist.sample(table, score=ist.GP(), draws=400)
     >>> better = ist.reweight(draws, table, ist.GP(integral=ist.GPIntegral.IMPORTANCE))
     >>> print(better.probability(ist.edge("x", "y")) > 0.9, better.importance().effective > 300)
     True True
