@@ -115,12 +115,11 @@ def test_levels_and_markov_chains() -> None:
 
 
 def test_ctrl_c_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    import isthmus.compose.reweight as module
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(module.Watch, "poll", interrupted)
+    monkeypatch.setattr("isthmus.runs.Watch.poll", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ist.reweight(drawn(200), table(), ist.BGe())
 
