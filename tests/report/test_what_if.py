@@ -153,8 +153,8 @@ def test_networks_that_a_page_cannot_ask_say_how(browser: Any, tmp_path: Path) -
 
 def test_edges_are_forbidden_required_and_reversed_by_click(browser: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    a, b = rng.normal(size=(2, 300))
-    columns = np.stack([a, b, a + b + 0.5 * rng.normal(size=300), a + 2 * rng.normal(size=300)], 1)
+    a, b = rng.normal(size=(2, 3000))
+    columns = np.stack([a, b, a + b + 0.5 * rng.normal(size=3000), a + 2 * rng.normal(size=3000)], 1)
     names = ["first one", "b", "it's c", "d"]
     head = ",".join(names)
     np.savetxt(tmp_path / "t.csv", columns, delimiter=",", header=head, comments="")
@@ -162,7 +162,7 @@ def test_edges_are_forbidden_required_and_reversed_by_click(browser: Any, tmp_pa
     command = ["learn", str(tmp_path / "t.csv"), "-q", "-o", str(report)]
     assert main(command) == 0
     page = opened(browser, report)
-    assert "t.csv · 300 rows · " in page.inner_text("#facts")
+    assert "t.csv · 3,000 rows · " in page.inner_text("#facts")
     place = page.evaluate("Report.network.cy.edges('[edge = 0]').renderedMidpoint()")
     page.locator("#drawing").click(position=place)  # an edge of the collider
     page.click(".opinions button:has-text('Reverse')")
