@@ -34,6 +34,7 @@ from isthmus.models.columns import (
     number_of_rows,
     refuse_strangers,
 )
+from isthmus.models.conditioning import condition, regression_on
 from isthmus.models.discrete_queries import ancestors_of
 from isthmus.models.distributions import Explanation, Nonparanormal, Normal, centre, in_units
 from isthmus.models.equivalence import (
@@ -43,7 +44,6 @@ from isthmus.models.equivalence import (
     reason_for_range,
 )
 from isthmus.models.inference import distinct_columns
-from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import checked_question, finite, is_uncertain, measured
 from isthmus.models.ranges import MeanRange
 from isthmus.models.sampling_error import MOST_REDRAWN, drawn_regressions
@@ -53,9 +53,6 @@ from isthmus.types import Floats
 
 _SAME = 1e-9
 """Relative difference of answers of equivalent graphs that counts as rounding."""
-
-_IMPOSSIBLE = 1e-6
-"""Tolerance, in standard deviations, for evidence that other evidence determines."""
 
 
 @final
@@ -356,7 +353,7 @@ class GaussianNetwork:
         for dag in graphs:
             network = self._along(dag, settings)
             moments = network.mean(), network.covariance()
-            answers.append(Normal(asked, *_condition(*moments, targets_at, seen_at, *values)))
+            answers.append(Normal(asked, *condition(*moments, targets_at, seen_at, *values)))
         if answers and all(_agree(answers[0], answer) for answer in answers):
             note = note_without_path(self.cpdag, () if seen else forced, asked)
             return [replace(answers[0], note=note)]
@@ -398,7 +395,7 @@ class GaussianNetwork:
         for name in self.dag.nodes:
             own = np.array([self.dag.index(name)], np.intp)
             given = np.array([self.dag.index(p) for p in dag.parents(name)], np.intp)
-            weights = _gain(covariance, own, given)[0][0]
+            weights = regression_on(covariance, own, given)[0][0]
             rest = covariance[own[0], own[0]] - weights @ covariance[given, own[0]]
             intercepts[name] = float(mean[own[0]] - weights @ mean[given])
             coefficients[name] = dict(zip(dag.parents(name), weights.tolist(), strict=True))
@@ -449,7 +446,7 @@ class GaussianNetwork:
         predicted = np.full(n, mean[own[0]])
         for k in range(patterns.shape[1]):
             known, members = ~patterns[:, k], np.flatnonzero(places == k)
-            weights, _ = _gain(covariance, own, given[known])
+            weights, _ = regression_on(covariance, own, given[known])
             predicted[members] += weights[0] @ (rows[:, members][known].T - mean[given[known]]).T
         return labelled(table_values(self.maps, target, predicted), (target,))
 
@@ -508,47 +505,3 @@ def _agree(one: Normal, other: Normal) -> bool:
     means = bool((np.abs(one.mean - other.mean) <= _SAME * scale).all())
     away = np.abs(one.covariance - other.covariance)
     return means and bool((away <= _SAME * np.outer(scale, scale)).all())
-
-
-def _gain(
-    covariance: Floats,
-    targets: NDArray[np.intp],
-    given: NDArray[np.intp],
-    errors: Floats | float = 0.0,
-) -> tuple[Floats, Floats]:
-    """Return the regression of targets on measurements, and a basis of what is impossible.
-
-    Measurements have errors with the given standard deviations.
-    The first array has the shape (targets, given). The columns of the second are combinations of
-    the given variables, in units of their standard deviations, whose variance is zero.
-    """
-    seen = covariance[np.ix_(given, given)]
-    seen[np.diag_indices(len(given))] += np.square(errors)
-    parts = spectrum(seen)
-    cross = covariance[np.ix_(given, targets)] / parts.spread[:, None]
-    weights = parts.solve(cross) / parts.spread[:, None]
-    return weights.T, parts.vectors[:, ~parts.free] / parts.spread[:, None]
-
-
-def _condition(
-    mean: Floats,
-    covariance: Floats,
-    targets: NDArray[np.intp],
-    given: NDArray[np.intp],
-    values: Floats,
-    errors: Floats,
-) -> tuple[Floats, Floats]:
-    """Return mean and covariance of the targets given measurements of variables."""
-    if not len(given):
-        return mean[targets], covariance[np.ix_(targets, targets)]
-    weights, fixed = _gain(covariance, targets, given, errors)
-    surprise = values - mean[given]
-    if fixed.size and np.abs(surprise @ fixed).max() > _IMPOSSIBLE:
-        raise DataError(
-            "The evidence is impossible in this network: some of its values are determined by "
-            "the others, and differ from them."
-        )
-    rest = covariance[np.ix_(targets, targets)] - weights @ covariance[np.ix_(given, targets)]
-    rest = (rest + rest.T) / 2
-    np.fill_diagonal(rest, np.maximum(rest.diagonal(), 0.0))
-    return mean[targets] + weights @ surprise, rest
