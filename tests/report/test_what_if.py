@@ -154,7 +154,9 @@ def test_networks_that_a_page_cannot_ask_say_how(browser: Any, tmp_path: Path) -
 def test_edges_are_forbidden_required_and_reversed_by_click(browser: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 3000))
-    columns = np.stack([a, b, a + b + 0.5 * rng.normal(size=3000), a + 2 * rng.normal(size=3000)], 1)
+    columns = np.stack(
+        [a, b, a + b + 0.5 * rng.normal(size=3000), a + 2 * rng.normal(size=3000)], 1
+    )
     names = ["first one", "b", "it's c", "d"]
     head = ",".join(names)
     np.savetxt(tmp_path / "t.csv", columns, delimiter=",", header=head, comments="")
