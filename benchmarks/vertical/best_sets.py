@@ -1,7 +1,7 @@
 """Random problems for structure-only search, with the best parents on the joined table.
 
 A winner that is not the best one counts as a tie if it loses no more than the numeric error that
-`docs/explanation/secret-computation.md` states.
+`docs/explanation/two-parties.md` states.
 """
 
 from __future__ import annotations
