@@ -242,3 +242,52 @@ def test_intervals_of_incomplete_rows_cover_with_many_confounders() -> None:
         low, high = found.interval()
         inside += low <= 1.0 <= high
     assert inside >= 54
+
+
+def with_gaps(table: Table, share: float, seed: int) -> Table:
+    rng = np.random.default_rng(seed)
+    return {k: np.where(rng.random(len(v)) < share, np.nan, v) for k, v in table.items()}
+
+
+def test_a_curved_confounder_with_missing_values_is_adjusted_for() -> None:
+    inside = 0
+    for seed in range(30):
+        table = with_gaps(curved(500, seed, binary=False), 0.3, seed)
+        found = ist.effect(table, DAG, "x", "y", missing=ist.ExpectationMaximisation())
+        low, high = found.interval()
+        inside += low <= 1.0 <= high
+    assert inside >= 26
+    there = ~np.any([np.isnan(column) for column in table.values()], axis=0)
+    complete = {k: v[there] for k, v in table.items()}
+    assert found.value == pytest.approx(ist.effect(complete, DAG, "x", "y").value)
+    assert f"from the {there.sum()} complete rows, assuming" in str(found)
+
+
+def test_queries_and_posteriors_of_incomplete_rows_answer_as_effects_do() -> None:
+    table = with_gaps(curved(1000, 3, binary=False), 0.2, 1)
+    options: dict[str, Any] = {"missing": ist.ExpectationMaximisation()}
+    found = ist.effect(table, DAG, "x", "y", **options)
+    network = ist.fit(table, DAG, **options)
+    asked = [mean_of(network.query("y", do={"x": x})) for x in (0.0, 1.0)]
+    assert asked[1] - asked[0] == pytest.approx(found.value, abs=found.standard_error)
+    known = ist.Knowledge(required=[*DAG.edges])
+    posterior = ist.sample(table, knowledge=known, draws=2000, seed=1, **options)
+    drawn = posterior.effects("x", "y")
+    assert np.mean(drawn) == pytest.approx(found.value, abs=found.standard_error)
+    assert np.std(drawn) == pytest.approx(found.standard_error, rel=0.1)
+
+
+def test_lines_of_incomplete_rows_are_challenged_if_enough_are_complete() -> None:
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=400)
+    x = z + rng.normal(size=400)
+    straight = {"z": z, "x": x, "y": x + z + rng.normal(size=400)}
+    missing = ist.ExpectationMaximisation()
+    some, most = with_gaps(straight, 0.3, 2), with_gaps(straight, 0.6, 2)
+    found = ist.effect(some, DAG, "x", "y", missing=missing)
+    complete = int(np.isfinite([*some.values()]).all(axis=0).sum())
+    assert f"lines challenged on the {complete} complete rows" in str(found)
+    assert found.degrees > complete
+    assert not found.alternatives[0].terms
+    sparse = ist.effect(most, DAG, "x", "y", missing=missing)
+    assert "straight lines, not challenged" in str(sparse)

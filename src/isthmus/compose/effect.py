@@ -214,6 +214,17 @@ def _observed(graph: object, pair: tuple[str, str], hidden: Collection[str]) -> 
     return tuple(v for v in graph.nodes if v not in hidden)
 
 
+def incomplete_columns(source: Source) -> RowsOf | None:
+    """Return a function that returns columns with NaN, if the likelihood was maximised."""
+    if not isinstance(source.missing, ExpectationMaximisation):
+        return None
+    values = source.incomplete_rows()
+    if values is None:
+        return None
+    schema = source.schema()
+    return lambda names: values[:, list(schema.indices(names))]
+
+
 @final
 class EffectData(NamedTuple):
     """What effects are computed from.
@@ -241,17 +252,6 @@ class EffectData(NamedTuple):
         if source is None or not source.in_memory or source.has_missing:
             return None
         return source.selected
-
-    def _incomplete(self) -> RowsOf | None:
-        """Return a function that returns columns with NaN, if the likelihood was maximised."""
-        source = self.source
-        if source is None or not isinstance(source.missing, ExpectationMaximisation):
-            return None
-        values = source.incomplete_rows()
-        if values is None:
-            return None
-        schema = source.schema()
-        return lambda names: values[:, list(schema.indices(names))]
 
     def numbered(self, clusters: str | Sequence[object] | None) -> Integers | None:
         """Return the number of the cluster of each row.
@@ -309,7 +309,7 @@ class EffectData(NamedTuple):
                 self.moments.without_features(),
                 rows=self.rows(),
                 clusters=self.clusters,
-                incomplete=self._incomplete(),
+                incomplete=None if self.source is None else incomplete_columns(self.source),
             )
         schema, kept = self.schema.without_features(), self._kept()
         levels = schema[cause].levels

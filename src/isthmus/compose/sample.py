@@ -23,6 +23,7 @@ from isthmus.compose.arguments import (
 from isthmus.compose.assumptions import notes_on
 from isthmus.compose.curves import Again, challenge_default, judged_by
 from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
+from isthmus.compose.effect import incomplete_columns
 from isthmus.compose.prepare import Problem, prepare
 from isthmus.compose.progress import reporter_for
 from isthmus.errors import NoDrawsError
@@ -230,16 +231,19 @@ def _challenged(problem: Problem, again: Again) -> tuple[Problem, str]:
 def _effect_model(problem: Problem) -> LinearEffects | ChallengedEffects | None:
     """Return the coefficients of linear networks, if the statistics have what they need.
 
-    With complete rows in memory, effects are challenged as those of `effect` are.
+    With rows in memory, effects are challenged as those of `effect` are.
     """
     moments: Moments | None = problem.statistics.as_moments()
     if moments is None or moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
         return None
     posterior = problem.score.posterior(moments) or BGe().posterior(moments)
     lines, source = LinearEffects(problem.objective.nodes, *posterior), problem.source
-    if not source.in_memory or source.has_missing or moments.groups is not None:
+    if not source.in_memory or moments.groups is not None:
         return lines
-    return ChallengedEffects(lines, moments, source.without_features().selected)
+    if not source.has_missing:
+        return ChallengedEffects(lines, moments, source.without_features().selected)
+    incomplete = incomplete_columns(source.without_features())
+    return lines if incomplete is None else ChallengedEffects(lines, moments, None, incomplete)
 
 
 def _units_of_effects(problem: Problem) -> list[str]:

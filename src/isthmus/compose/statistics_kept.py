@@ -13,7 +13,7 @@ import numpy as np
 
 from isthmus.compose.arguments import AnyScore
 from isthmus.compose.defaults import MANY_COLUMNS
-from isthmus.compose.effect import EffectData, compared
+from isthmus.compose.effect import EffectData, compared, incomplete_columns
 from isthmus.compose.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
 from isthmus.errors import (
@@ -331,11 +331,18 @@ def refined(network: Network, source: Source | None, *, curves: bool) -> Network
         or network.rows is None
         or source is None
         or not source.in_memory
-        or source.has_missing
         or source.group_column is not None
         or len(network.dag.nodes) > MANY_COLUMNS
     ):
         return network
+    if source.has_missing:
+        incomplete = incomplete_columns(source)
+        if incomplete is None:
+            return network
+        nodes = network.dag.nodes
+        return refine(
+            network, Rows(source.schema().subset(nodes), incomplete(nodes)), curves=curves
+        )
     rows = Rows.gather(source, network.dag)
     return refine(network, rows, curves=curves) if rows.n == network.rows else network
 

@@ -36,14 +36,17 @@ class ChallengedEffects:
         Moments of the columns.
     rows
         Returns columns; None after copying or pickling, so that rows stay where they are.
+    incomplete
+        Returns columns with NaN for missing values, if the moments maximise their likelihood.
     """
 
     lines: LinearEffects
     moments: Moments
     rows: Callable[[Sequence[str]], Floats] | None
+    incomplete: Callable[[Sequence[str]], Floats] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"lines": self.lines, "moments": self.moments, "rows": None}
+        return {"lines": self.lines, "moments": self.moments, "rows": None, "incomplete": None}
 
     @cached_property
     def _larger(self) -> dict[tuple[str, str, tuple[str, ...]], Estimate | None]:
@@ -78,13 +81,16 @@ class ChallengedEffects:
         """Return the estimate of the larger model; None if lines survive it."""
         key = (cause, effect, given)
         if key not in self._larger:
-            self._larger[key] = None if self.rows is None else self._estimate(*key)
+            none = self.rows is None and self.incomplete is None
+            self._larger[key] = None if none else self._estimate(*key)
         return self._larger[key]
 
     def _estimate(self, cause: str, effect: str, given: tuple[str, ...]) -> Estimate | None:
         try:
             plain = adjusted_effect(self.moments, cause, effect, given)
-            larger = adjusted_effect(self.moments, cause, effect, given, rows=self.rows)
+            larger = adjusted_effect(
+                self.moments, cause, effect, given, rows=self.rows, incomplete=self.incomplete
+            )
         except DataError:  # such as exact relations, of which the prior has an opinion
             return None
         if not larger.robust or not plain.standard_error > 0.0:

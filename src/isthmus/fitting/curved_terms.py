@@ -128,6 +128,11 @@ class Equation(NamedTuple):
     least: float = _SMALLEST
 
 
+def rows_needed(columns: int) -> int:
+    """Return the number of rows without which no term is tried besides so many columns."""
+    return _ROWS_PER_TERM * (columns + 2)
+
+
 def select_terms(
     columns: Sequence[RegressionColumn], equations: Sequence[Equation]
 ) -> tuple[Term, ...]:
@@ -157,7 +162,7 @@ def select_terms(
         chosen += (best,)
         if best.curve:
             more = [t for t in _curve(columns, best.factors[0]) if t not in chosen]
-            if rows >= _ROWS_PER_TERM * (len(columns) + len(chosen) + len(more) + 1):
+            if rows >= rows_needed(len(columns) + len(chosen) + len(more) - 1):
                 chosen += tuple(more)
 
 
@@ -168,7 +173,7 @@ def _best(
     design, residual, noise = equation.fit(chosen)
     own = np.ones(len(residual), np.bool_) if equation.rows is None else equation.rows
     n, k = design.shape
-    if n < _ROWS_PER_TERM * (k + 1):
+    if n < rows_needed(k - 1):
         return None
     candidates = [t for t in _candidates(columns, equation.lines, chosen) if t not in chosen]
     if not candidates:

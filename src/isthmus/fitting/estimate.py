@@ -25,3 +25,4 @@ class Estimate(NamedTuple):
     averaged: bool = False
     challenged: bool = True
     clusters: int = 0
+    complete_rows: int = 0

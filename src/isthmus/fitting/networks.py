@@ -20,6 +20,8 @@ from isthmus.models import (
     GaussianNetwork,
     MixedNetwork,
 )
+from isthmus.models.conditionals import NormalConditional
+from isthmus.models.curved import CurvedGaussian
 from isthmus.models.support import Support
 from isthmus.options import check_pseudo_count
 from isthmus.statistics import (
@@ -31,6 +33,7 @@ from isthmus.statistics import (
     Regimes,
     Rows,
 )
+from isthmus.types import Floats
 
 _LARGEST = 10_000_000
 """Maximum number of parameters of one node."""
@@ -97,7 +100,9 @@ def refine(
     network
         The network of lines, fitted to these rows.
     rows
-        The rows; the nodes of the graph are variables of them.
+        The rows; the nodes of the graph are variables of them. Values that are missing are NaN:
+        curves are then those of the rows that are complete for a node and its parents, and lines
+        stay as they are.
     curves
         Whether there may be curves and interactions.
 
@@ -108,6 +113,7 @@ def refine(
     """
     dag, schema = network.dag, rows.schema
     nodes = len(dag.nodes) if curves else 0
+    absent = np.isnan(rows.values)
     conditionals: dict[str, Conditional] = {}
     for node in dag.nodes:
         family = ParentRows.of(rows, dag.parents(node))
@@ -118,11 +124,20 @@ def refine(
             np.array(network.intercepts[node]),
             np.array(slopes),
             np.array(network.variances[node]),
-            np.array(rows.n),
+            np.array(network.rows),
         )
         own = rows.values[:, schema.index(node)]
+        if absent.any():
+            chosen = list(schema.indices((node, *family.names)))
+            there = np.flatnonzero(~absent[:, chosen].any(axis=1))
+            conditionals[node] = _curved(own[there], family.part(there), lines, nodes)
+            continue
         fitted = curve_numbers(own, family, lines, 1.0, nodes)
         conditionals[node] = robust(fitted, own, family.columns())
+    if absent.any():
+        if not any(isinstance(own, CurvedGaussian) for own in conditionals.values()):
+            return network
+        return MixedNetwork(dag, conditionals, network.cpdag, network.maps)
     covariances = {
         node: own.covariances
         for node, own in conditionals.items()
@@ -131,6 +146,16 @@ def refine(
     if len(covariances) == len(dag.nodes):
         return replace(network, covariances=covariances, supports=_supports(rows, dag))
     return MixedNetwork(dag, conditionals, network.cpdag, network.maps, _supports(rows, dag))
+
+
+def _curved(
+    own: Floats, family: ParentRows, lines: ConditionalGaussian, nodes: int
+) -> NormalConditional:
+    """Return curves if complete rows pay for them, and otherwise the lines of all rows."""
+    if not nodes or family.n < 2:
+        return lines
+    fitted = curve_numbers(own, family, fit_regression(own, family, 1.0), 1.0, nodes)
+    return robust(fitted, own, family.columns()) if isinstance(fitted, CurvedGaussian) else lines
 
 
 def fit_mixed(

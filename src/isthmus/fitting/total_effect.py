@@ -8,7 +8,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.fitting.average_slope import average_slope
-from isthmus.fitting.curved_terms import RegressionColumn
+from isthmus.fitting.curved_terms import RegressionColumn, rows_needed
 from isthmus.fitting.estimate import Estimate
 from isthmus.fitting.incomplete_effect import incomplete_error
 from isthmus.fitting.sandwich import sandwich
@@ -38,7 +38,9 @@ def adjusted_effect(
     It is the coefficient of a regression on lines, if these survive the challenge by curves and
     interactions (see `average_slope`), and otherwise the average slope of the larger regression.
     The challenge, and a standard error that is valid if the variance of the noise depends on the
-    regressors (heteroscedasticity), need rows: moments do not show such a dependence.
+    regressors (heteroscedasticity), need rows: moments do not show such a dependence. If values are
+    missing, lines are challenged on the rows that have all values, and estimated from all rows; if
+    they do not survive, the answer is that of the complete rows.
 
     Parameters
     ----------
@@ -55,6 +57,9 @@ def adjusted_effect(
         have a curve; by default each is a number of its own.
     clusters
         The cluster of each row, numbered from zero; by default, rows are independent.
+    incomplete
+        Returns the columns with some names, with NaN for missing values, if the moments maximise
+        the likelihood of incomplete rows.
     """
     moments = moments.about((cause, *given, effect))
     schema, scatter = moments.schema, moments.scatter()
@@ -89,32 +94,67 @@ def adjusted_effect(
     if rows is not None and fitted.variance > 0.0:
         centred = rows((cause, *given, effect)) - moments.mean()[[*x, y]]
         if _are_rows_of(centred, scatter[np.ix_([*x, y], [*x, y])]):
-            spread = np.sqrt(scatter[x, x] / moments.n)
-            own = variables or [(i, True) for i in range(len(x))]
-            columns = [
-                RegressionColumn(v, centred[:, i] / spread[i], *own[i])
-                for i, v in enumerate((cause, *given))
-            ]
-            larger = average_slope(columns, centred[:, -1], float(spread[0]), clusters)
+            larger = _challenged(centred, (cause, *given), variables, clusters)
             if larger is not None:
                 return larger
             robust = _robust_error(centred, fitted.coefficients, parts)
             if robust is not None:
                 return Estimate(value, *robust, partial_correlation=partial)
     if incomplete is not None and fitted.variance > 0.0:
-        error = incomplete_error(
-            incomplete((cause, *given, effect)),
-            moments.mean()[[*x, y]],
-            scatter[np.ix_([*x, y], [*x, y])] / moments.n,
-            fitted.coefficients,
-        )
-        if np.isfinite(error):
-            error *= np.sqrt(moments.n / degrees)
-            return Estimate(value, error, degrees, partial_correlation=partial, challenged=False)
+        values = incomplete((cause, *given, effect))
+        found = _of_incomplete(values, (cause, *given), moments, fitted.coefficients)
+        if np.isfinite(found.standard_error):
+            return found if found.terms else found._replace(partial_correlation=partial)
     error = float(np.sqrt(fitted.variance / degrees) / precision)
     return Estimate(
         value, error, degrees, robust=False, partial_correlation=partial, challenged=False
     )
+
+
+def _of_incomplete(
+    values: Floats, regressors: tuple[str, ...], moments: Moments, slopes: Floats
+) -> Estimate:
+    """Return the estimate of lines from all rows, or that of curves from the complete ones.
+
+    The error is not a number if the information of incomplete rows is not computed.
+
+    Parameters
+    ----------
+    values
+        The regressors, the cause first, and the outcome, with NaN for missing values.
+    regressors
+        Their names.
+    moments
+        Those that maximise the likelihood of the values.
+    slopes
+        The coefficients of lines.
+    """
+    complete = values[~np.isnan(values).any(axis=1)]
+    tried = len(complete) if len(complete) >= rows_needed(len(regressors)) else 0
+    if tried and (np.ptp(complete, axis=0) > 0.0).all():
+        larger = _challenged(complete - complete.mean(axis=0), regressors, None, None)
+        if larger is not None:
+            return larger._replace(complete_rows=tried)
+    error = incomplete_error(values, moments.mean(), moments.scatter() / moments.n, slopes)
+    degrees = moments.n - len(slopes) - 1
+    error *= float(np.sqrt(moments.n / degrees))
+    challenged = bool(tried)
+    return Estimate(float(slopes[0]), error, degrees, challenged=challenged, complete_rows=tried)
+
+
+def _challenged(
+    centred: Floats,
+    regressors: Sequence[str],
+    variables: Sequence[tuple[int, bool]] | None,
+    clusters: Integers | None,
+) -> Estimate | None:
+    """Return the estimate of a larger regression; None if lines survive the challenge."""
+    spread = np.sqrt((centred[:, :-1] ** 2).mean(axis=0))
+    own = variables or [(i, True) for i in range(len(regressors))]
+    columns = [
+        RegressionColumn(v, centred[:, i] / spread[i], *own[i]) for i, v in enumerate(regressors)
+    ]
+    return average_slope(columns, centred[:, -1], float(spread[0]), clusters)
 
 
 def _are_rows_of(centred: Floats, scatter: Floats) -> bool:

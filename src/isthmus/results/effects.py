@@ -11,7 +11,7 @@ from typing import final
 from isthmus.graphs.identification import Identification
 from isthmus.models import Level
 from isthmus.options import check_level
-from isthmus.plurals import rounded
+from isthmus.plurals import counted, rounded
 
 MAX_PARENT_SETS = 2**16
 """Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s from
@@ -105,6 +105,9 @@ class PossibleEffect:
     clusters
         Number of clusters of dependent rows that the standard error is for; 0 if it is for
         independent rows.
+    complete_rows
+        If values are missing and were estimated, the number of complete rows on which lines were
+        challenged; with `terms`, these rows alone give the value. 0 if no values are missing.
     method
         How the effect was identified.
     through
@@ -127,6 +130,7 @@ class PossibleEffect:
     averaged: bool = False
     challenged: bool = True
     clusters: int = 0
+    complete_rows: int = 0
     method: Identification = Identification.ADJUSTMENT
     through: tuple[str, ...] = ()
 
@@ -403,8 +407,17 @@ class EffectEstimate:
         text = "" if self.robust else ", for noise of constant variance"
         clusters = min((each.clusters for each in own), default=0)
         text += f", by {clusters} clusters" if clusters else ""
-        lines = any(not each.challenged for each in own)
-        return text + ("; straight lines, not challenged" if lines else "")
+        if any(not each.challenged for each in own):
+            return f"{text}; straight lines, not challenged"
+        complete = min((each.complete_rows for each in own), default=0)
+        if not complete:
+            return text
+        if any(each.terms for each in own):
+            return (
+                f"{text}; from the {counted(complete, 'complete row')}, assuming that no value is "
+                f"missing because of {self.effect}"
+            )
+        return f"{text}; lines challenged on the {counted(complete, 'complete row')}"
 
 
 @lru_cache(maxsize=256)
