@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.scores.extended import small_sample_prices
+from isthmus.scores.spread_prices import spread_ratios
 from isthmus.statistics import Moments
 from isthmus.testing import check_score
 
@@ -75,16 +76,23 @@ def test_the_score_is_that_of_its_definition(seed: int) -> None:
     table = numbers(seed=seed)
     score = ist.AdditiveEBIC().bind(wide(table))
     names = [*table]
+    ratios = spread_ratios(wide(table))
+    edge = float(small_sample_prices(300, 4, 0.5)[1])
     for child in names:
         others = [name for name in names if name != child]
         for size in range(4):
             for parents in combinations(others, size):
+                places = [names.index(p) for p in parents]
                 expected = by_definition(table, child, [*parents], 0.5)
-                found = score.local(names.index(child), [names.index(p) for p in parents])
+                expected -= edge * float(sum(ratios[names.index(child), p] - 1.0 for p in places))
+                found = score.local(names.index(child), places)
                 assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_without_curves_it_is_the_score_of_lines() -> None:
+def test_without_curves_and_with_equal_spread_it_is_the_score_of_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isthmus.scores.additive_ebic.spread_ratios", lambda m: np.ones((1, 1)))
     for table, lines in (
         (numbers(), ist.GaussianEBIC()),
         (mixed(), ist.DegenerateGaussian(gamma=0.5)),

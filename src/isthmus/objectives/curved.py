@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels.scoring import CurveScore
+from isthmus.kernels.scoring import LocalScore as LocalScoreKernel
 from isthmus.objectives.base import Capabilities, Capability
 from isthmus.objectives.local import LOCAL_SCORES, FamilyCost, LocalScore
 
@@ -25,6 +26,8 @@ class CurvedScore(LocalScore):
         Names of the variables.
     kernel
         The score in the compiled core.
+    curves
+        The part of the score that chooses curves.
     bends
         For each variable, whether there are functions of it.
     edge_price
@@ -38,14 +41,15 @@ class CurvedScore(LocalScore):
     def __init__(
         self,
         nodes: Sequence[str],
-        kernel: CurveScore,
+        kernel: LocalScoreKernel,
         *,
+        curves: CurveScore,
         bends: NDArray[np.bool_],
         edge_price: float,
         cost: FamilyCost,
     ) -> None:
         super().__init__(nodes, kernel, equivalent=False, cost=cost)
-        self._curves = kernel
+        self._curves = curves
         self.bends = bends
         self.edge_price = edge_price
 
@@ -65,6 +69,6 @@ class CurvedScore(LocalScore):
     def bend(self, child: int, others: Sequence[int], parent: int) -> float:
         """Return what a curve of a parent gains over its line, less the price of an edge."""
         family = np.array([*others, parent], np.int64)
-        curved = float(self.kernel.extensions(child, family, family[:0])[0])
+        curved = float(self._curves.extensions(child, family, family[:0])[0])
         straight = self._curves.without_functions(child, family, parent)
         return curved - straight - self.edge_price

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
-from isthmus.kernels.scoring import curve_score
+from isthmus.kernels.scoring import curve_score, prior_score
 from isthmus.objectives import CURVES, LOCAL_SCORES, Capabilities, CurvedScore, FamilyCost
 from isthmus.options import require_instance, require_number
 from isthmus.scores.base import Score
 from isthmus.scores.extended import small_sample_prices
 from isthmus.scores.gaussian import TOLERANCE
+from isthmus.scores.spread_prices import spread_ratios
 from isthmus.statistics import Chebyshev, Kind, Moments
 from isthmus.statistics.moments import correlate
 from isthmus.statistics.relations import covariance_without_rare
@@ -33,7 +34,9 @@ class AdditiveEBIC(Score[Moments, CurvedScore]):
 
     Each variable is the sum of a line or curve of each of its parents, and of Gaussian noise. An
     edge gets a curve only if the curve gains more than the penalty of its terms, so a graph of
-    straight effects has the score of `GaussianEBIC`, or of `DegenerateGaussian` in mixed tables.
+    straight effects has the score of `GaussianEBIC`, or of `DegenerateGaussian` in mixed tables, if
+    the spread of the noise is constant. Where two variables vary most for the same values of a
+    third one, their edge has a higher penalty, in proportion to the variance of its coefficient.
     The levels of discrete variables enter as they do there, and a discrete child is the block of
     its indicators. Only moments of functions of the columns are needed.
 
@@ -88,22 +91,25 @@ class AdditiveEBIC(Score[Moments, CurvedScore]):
                 for v in range(d)
             ]
         )
-        kernel = curve_score(
+        parent_prices = small_sample_prices(n, d, self.gamma)
+        curves = curve_score(
             correlation,
             starts,
             own,
             degrees,
             base,
             coefficient_price=float(each),
-            parent_prices=small_sample_prices(n, d, self.gamma),
+            parent_prices=parent_prices,
             column_prices=small_sample_prices(n, len(keep), 0.0),
             allowed=self._allowed(statistics),
             half_n=0.5 * n,
             tolerance=TOLERANCE,
         )
+        of_edges = parent_prices[min(d, 1)] + each * (np.outer(own, own) - 1.0)
         return CurvedScore(
             schema.names,
-            kernel,
+            prior_score(curves, (1.0 - spread_ratios(statistics)) * of_edges),
+            curves=curves,
             bends=degrees[:, 0] > 0,
             edge_price=2.0 * self.gamma * float(np.log(max(d, 1))),
             cost=_cost(sizes),

@@ -78,7 +78,7 @@ def covariance_without_rare(moments: Moments) -> Floats:
     nor the choice of the one without a column matters.
     """
     covariance = moments.covariance()
-    mean = moments.mean() if moments.groups is None else _shares_within(moments)
+    mean = moments.mean() if moments.groups is None else shares_within(moments)
     for variable, (start, stop) in zip(moments.schema.variables, moments.blocks, strict=True):
         if variable.kind is not Kind.DISCRETE or start == stop:
             continue
@@ -95,7 +95,7 @@ def covariance_without_rare(moments: Moments) -> Floats:
     return covariance
 
 
-def _shares_within(moments: Moments) -> Floats:
+def shares_within(moments: Moments) -> Floats:
     """Return for each level the share of rows whose indicator varies as much within groups.
 
     A level of a few groups only, or of all rows of some groups, is rare in what is left of the
