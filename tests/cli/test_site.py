@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import isthmus.joint
 from isthmus.cli import ExitCode, main
 from isthmus.cli.described import NOT_PROMISED
 from isthmus.cli.run_display import RunDisplay, RunState
-from isthmus.cli.strategies import joint_search_from
+from isthmus.cli.strategies import search_from
 from isthmus.errors import MissingExtraError
 from isthmus.joint import (
     ADMM,
@@ -250,9 +251,9 @@ def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> 
     assert run(*command, "--search", "ADMM(rounds=300)") == ExitCode.STUDY
     assert run(*command, "--search", "ADMM(centring='local')") == ExitCode.USAGE
     assert run(*command, "--required", "age", "pressure") == ExitCode.MISMATCH
-    found = joint_search_from("ADMM(rounds=7, stiffness='together')")
+    found = search_from("ADMM(rounds=7, stiffness='together')", [isthmus.joint])
     assert found == ADMM(rounds=7, stiffness=Stiffness.TOGETHER)
-    assert joint_search_from("privatek2") == PrivateK2()
+    assert search_from("privatek2", [isthmus.joint]) == PrivateK2()
 
 
 def test_from_policy_to_dry_run(

@@ -13,7 +13,8 @@ import pytest
 from tests.processes.hospitals import Hospitals, run
 
 import isthmus as ist
-from isthmus.cli.strategies import joint_search_from
+import isthmus.joint
+from isthmus.cli.strategies import search_from
 from isthmus.io import read_edge_list
 from isthmus.joint import ADMM, verify
 
@@ -27,7 +28,7 @@ TIMES = ("--gather", "240", "--answer", "40", "--pause", "300")
 
 def require_equal(world: Hospitals, model: str) -> None:
     """What is published is what the same study gives within one process, to the last bit."""
-    expected = ist.learn(world.inside(), search=joint_search_from(model)).published()
+    expected = ist.learn(world.inside(), search=search_from(model, [isthmus.joint])).published()
     found: dict[str, Any] = json.loads((world.folder / "network.json").read_text())
     parameters = np.array(found["details"]["parameters"])
     assert parameters.tobytes() == expected.details.parameters.tobytes()

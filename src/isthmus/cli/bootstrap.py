@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 
 import isthmus as ist
-from isthmus.cli.described import summary
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.learn import search_sentence
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import write_outputs, write_report
+from isthmus.cli.outputs import summary, write_outputs, write_report
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain

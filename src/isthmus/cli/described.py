@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator
 from textwrap import fill, wrap
 from typing import Any
-
-from isthmus.cli.exit_codes import in_options
-from isthmus.cli.output import was_noted
 
 SHOWN_VARIABLES = 12
 
@@ -151,23 +147,3 @@ def parties_of(study: Any) -> list[str]:
     parties += [(member, m.key, f", {m.name} ({m.organisation})") for m in study.members]
     lines = [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
     return list(map(printable, lines))
-
-
-def described_solution(solution: Any) -> str:
-    """Return the summary of a solution and its edges; "—" if they can point either way."""
-    if hasattr(solution, "pag"):
-        lines = [" ".join(line.splitlines()) for line in str(solution.pag).split("\n")]
-        return "\n".join([summary(solution), *lines])
-    free = set(solution.directions.open)
-    lines = [f"{a} {'—' if (a, b) in free else '→'} {b}" for a, b in solution.dag.edges]
-    lines = [" ".join(line.splitlines()) for line in lines]
-    text = re.sub(r"\b(is|are) open:", r"\1 open (shown as —):", summary(solution))
-    return "\n".join([text, *lines])
-
-
-def summary(result: Any) -> str:
-    """Return the summary of a result, without the notes that were printed as warnings."""
-    lines, notes = str(result).splitlines(), tuple(getattr(result, "notes", ()))
-    if notes and lines[-len(notes) :] == list(notes):
-        lines = lines[: -len(notes)] + [n for n in notes if not was_noted(in_options(n))]
-    return in_options("\n".join(lines))

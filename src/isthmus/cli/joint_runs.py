@@ -7,15 +7,17 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isthmus.cli.described import described, described_solution
+import isthmus.joint
+from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import say
 from isthmus.cli.operation import watched
-from isthmus.cli.outputs import write_outputs
+from isthmus.cli.outputs import described_solution, write_outputs
 from isthmus.cli.parsing import add_output_option, at_least, seconds
-from isthmus.cli.strategies import joint_search_from, score_from
+from isthmus.cli.strategies import score_from, search_from
 from isthmus.cli.tables import add_knowledge_options, knowledge_of
 from isthmus.errors import AbortedError, IsthmusError
 
@@ -46,7 +48,7 @@ def add_joint_options(run: argparse.ArgumentParser, own: str) -> None:
     )
     run.add_argument(
         "--search",
-        type=joint_search_from,
+        type=partial(search_from, modules=(isthmus.joint,)),
         help=f"search algorithm, as for isthmus learn, or {own} if the study allows it; by default "
         "chosen from the study and the data",
     )

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
-from isthmus.cli.described import described_solution
 from isthmus.cli.exit_codes import ExitCode, sentence_of
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import (
     PAG_WRITERS,
     WRITERS,
     check_outputs,
+    described_solution,
     write_outputs,
     write_result,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Any, TypeAlias
 
 import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode, code_of, in_options, sentence_of
-from isthmus.cli.output import about_run, give, say
+from isthmus.cli.output import about_run, give, say, was_noted
 from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.write_table import check_place
 
@@ -186,3 +187,23 @@ PAG_WRITERS: dict[str, Writer] = {
     ".pdf": _picture,
 }
 """How a PAG is written to a file with this extension; .txt is the format of Tetrad."""
+
+
+def described_solution(solution: Any) -> str:
+    """Return the summary of a solution and its edges; "—" if they can point either way."""
+    if hasattr(solution, "pag"):
+        lines = [" ".join(line.splitlines()) for line in str(solution.pag).split("\n")]
+        return "\n".join([summary(solution), *lines])
+    free = set(solution.directions.open)
+    lines = [f"{a} {'—' if (a, b) in free else '→'} {b}" for a, b in solution.dag.edges]
+    lines = [" ".join(line.splitlines()) for line in lines]
+    text = re.sub(r"\b(is|are) open:", r"\1 open (shown as —):", summary(solution))
+    return "\n".join([text, *lines])
+
+
+def summary(result: Any) -> str:
+    """Return the summary of a result, without the notes that were printed as warnings."""
+    lines, notes = str(result).splitlines(), tuple(getattr(result, "notes", ()))
+    if notes and lines[-len(notes) :] == list(notes):
+        lines = lines[: -len(notes)] + [n for n in notes if not was_noted(in_options(n))]
+    return in_options("\n".join(lines))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import isthmus
 from isthmus.cli.parsing import match_name, suggestion
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from isthmus.samplers import Sampler
     from isthmus.scores.base import Score
     from isthmus.searches import Search
@@ -77,17 +79,11 @@ def score_from(text: str) -> Score[Any, Any]:
     return score
 
 
-def search_from(text: str) -> Search[Any]:
-    """Return the search algorithm that a text describes."""
-    search: Search[Any] = _build(text, _searches())
-    return search
-
-
-def joint_search_from(text: str) -> Search[Any]:
-    """Return the search algorithm that a text describes, also one for organisations together."""
+def search_from(text: str, modules: Sequence[ModuleType] = ()) -> Search[Any]:
+    """Return the search algorithm that a text describes, from these modules too."""
     kind = isthmus.searches.Search
-    joint = _strategies(isthmus.joint, kind)
-    search: Search[Any] = _build(text, _strategies(isthmus.searches, kind) | joint)
+    found = {name: each for m in modules for name, each in _strategies(m, kind).items()}
+    search: Search[Any] = _build(text, _searches() | found)
     return search
 
 
