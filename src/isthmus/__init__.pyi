@@ -20,6 +20,7 @@ from isthmus import sources as sources
 from isthmus import statistics as statistics
 from isthmus import testing as testing
 from isthmus.compose.bootstrap import bootstrap
+from isthmus.compose.changes import changes
 from isthmus.compose.effect import effect
 from isthmus.compose.evaluate import cross_validate, log_likelihood
 from isthmus.compose.fit import fit
@@ -31,6 +32,7 @@ from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.compose.to_frame import to_frame
+from isthmus.compose.validate import validate
 from isthmus.graphs import CPDAG, DAG, PAG, PDAG, Knowledge
 from isthmus.joint import ADMM, DifferentialPrivacy, Federation, PrivateK2, StructureOnly, TwoParty
 from isthmus.metrics import shd
@@ -218,6 +220,7 @@ __all__ = [
     "TwoParty",
     "WithFeatures",
     "bootstrap",
+    "changes",
     "cross_validate",
     "datasets",
     "edge",
@@ -237,6 +240,7 @@ __all__ = [
     "solve",
     "summarise",
     "to_frame",
+    "validate",
 ]
 
 __version__: str

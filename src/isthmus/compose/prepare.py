@@ -48,6 +48,7 @@ from isthmus.sources import (
     transformed,
 )
 from isthmus.statistics import (
+    CountPlan,
     Counts,
     Kind,
     Moments,
@@ -126,6 +127,7 @@ def prepare(
     transform: Transform | None = None,
     pag: bool = False,
     groups: str | None = None,
+    plan: CountPlan | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.
 
@@ -166,6 +168,8 @@ def prepare(
         Whether the caller can handle a search whose result is a PAG.
     groups
         The column of groups of a table.
+    plan
+        The tables to count, if the score needs counts; by default those of `dag`, or all.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -235,7 +239,7 @@ def prepare(
         _warn_of_minimum(source.schema().width, time_limit - (time.monotonic() - begin))
     needs = StandardisedColumns if by_column else chosen.needs
     with limited(until):
-        statistics = _gather(source, chosen, dag, needs, requests=requests)
+        statistics = _gather(source, chosen, dag, needs, requests=requests, plan=plan)
     waited = 0.0 if timed else time.monotonic() - begin
     constants = statistics.constants()
     if source.within_groups:
@@ -430,10 +434,18 @@ def _bound(score: AnyScore, statistics: Summary, source: Source) -> Objective:
 
 
 def _gather(
-    source: Source, score: AnyScore, dag: DAG | None, needs: type[Statistic], *, requests: bool
+    source: Source,
+    score: AnyScore,
+    dag: DAG | None,
+    needs: type[Statistic],
+    *,
+    requests: bool,
+    plan: CountPlan | None,
 ) -> Summary:
     """Ask the source for the statistics that the score needs."""
     try:
+        if plan is not None and needs is Counts:
+            return source.counts(plan)
         if requests and dag is None and needs is Counts:
             counts = source.requested_counts()
             if counts is not None:

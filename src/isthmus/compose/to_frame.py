@@ -25,6 +25,8 @@ def to_frame(result: object, like: object = None, *, node: str | None = None) ->
     effect, or `effects` of a posterior     estimate
     forecast                                step and variable, or level
     cross-validation                        fold
+    changes                                 mechanism
+    validation                              implied independence, and edge
     reading                                 column
     ======================================= ============================================
 

@@ -2,6 +2,7 @@
 
 from isthmus.graphs.identification import Identification
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
+from isthmus.results.changes import Changes, MechanismChange
 from isthmus.results.cross_validation import CrossValidation
 from isthmus.results.details import (
     BossDetails,
@@ -34,11 +35,13 @@ from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.results.refit import Refit
 from isthmus.results.solution import Solution, StatisticsKept
 from isthmus.results.status import Ending, Status
+from isthmus.results.validation import EdgeSupport, ImpliedIndependence, Shuffled, Validation
 
 __all__ = [
     "BossDetails",
     "ChainAgreement",
     "ChainDetails",
+    "Changes",
     "ColumnReading",
     "CrossValidation",
     "Directions",
@@ -46,6 +49,7 @@ __all__ = [
     "DynamicEdge",
     "DynamicNetwork",
     "EdgeDiagnostics",
+    "EdgeSupport",
     "EffectComparison",
     "EffectEstimate",
     "EffectModel",
@@ -56,7 +60,9 @@ __all__ = [
     "Feature",
     "Forecast",
     "Identification",
+    "ImpliedIndependence",
     "IndependenceDetails",
+    "MechanismChange",
     "ModelDetails",
     "NodeMatrix",
     "NoiseDetails",
@@ -73,10 +79,12 @@ __all__ = [
     "SamplerDetails",
     "ScreeningDetails",
     "SearchDetails",
+    "Shuffled",
     "Solution",
     "StatisticsKept",
     "Status",
     "StructuralEMDetails",
+    "Validation",
     "WeightDetails",
     "WeightDiagnostics",
     "ZeroEffect",

@@ -1,0 +1,226 @@
+"""What data say about a given graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+from typing import Any, final
+
+from isthmus.frames import table_of
+from isthmus.graphs import DAG
+from isthmus.plurals import counted, rounded
+
+_SHOWN = 5
+"""Maximum number of objections, and of edges, that are printed."""
+
+
+@final
+@dataclass(frozen=True)
+class ImpliedIndependence:
+    """Two variables without an edge, which the graph says are independent given some others.
+
+    Attributes
+    ----------
+    x, y
+        The two variables; neither is a descendant of `y`.
+    given
+        The parents of `y`.
+    p_value
+        The p-value of the independence. With rows in memory it is the larger one of two: that from
+        sums, and that of a test which allows for unequal variances.
+    p_from_sums
+        The p-value from sums alone, which is the same wherever the rows are.
+    adjusted
+        The p-value after Holm's correction for the number of independences.
+    """
+
+    x: str
+    y: str
+    given: tuple[str, ...]
+    p_value: float
+    p_from_sums: float
+    adjusted: float
+
+    def __str__(self) -> str:
+        given = f" given {', '.join(self.given)}" if self.given else ""
+        return f"{self.x} and {self.y}{given}"
+
+
+@final
+@dataclass(frozen=True)
+class EdgeSupport:
+    """An edge of the graph, and the test whether the data need it.
+
+    Attributes
+    ----------
+    cause, effect
+        The two ends.
+    p_value
+        The p-value of independence of the two given the other parents of `effect`. A large one
+        means that the data do not show the edge, and not that there is none.
+    """
+
+    cause: str
+    effect: str
+    p_value: float
+
+
+@final
+@dataclass(frozen=True)
+class Shuffled:
+    """The score of the graph among those of the same graph with its names shuffled.
+
+    Attributes
+    ----------
+    score
+        Score of the graph.
+    best
+        Largest score with shuffled names.
+    p_value
+        Share of shuffles, with the graph itself as one of them, that score at least as well.
+    permutations
+        Number of shuffles.
+    """
+
+    score: float
+    best: float
+    p_value: float
+    permutations: int
+
+
+@final
+@dataclass(frozen=True)
+class Validation:
+    """Whether data agree with a graph, and where they object.
+
+    Attributes
+    ----------
+    dag
+        The graph.
+    n
+        Number of rows.
+    alpha
+        Probability of an objection if the graph is true.
+    independences
+        The independences that the graph implies, one for each pair without an edge; those that the
+        data object to most come first. Those that cannot be tested, since the parents determine
+        one of the two, are left out.
+    edges
+        The edges, those with the least support first.
+    fisher_c
+        Fisher's C, its degrees of freedom and p-value: all independences at once, from tests that
+        are independent of each other if the graph is true. None if it was not computed.
+    shuffled
+        Comparison with shuffled names; None if it was not computed.
+    violated
+        Edges, or missing edges, that contradict background knowledge.
+    remarks
+        What a reader should know about the tests.
+    """
+
+    dag: DAG
+    n: int
+    alpha: float
+    independences: tuple[ImpliedIndependence, ...]
+    edges: tuple[EdgeSupport, ...]
+    fisher_c: tuple[float, int, float] | None = None
+    shuffled: Shuffled | None = None
+    violated: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def p_value(self) -> float:
+        """The p-value of all independences: the smallest one after the correction."""
+        return min((i.adjusted for i in self.independences), default=nan)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the data object to none of the independences."""
+        return not self.objections
+
+    @property
+    def objections(self) -> tuple[ImpliedIndependence, ...]:
+        """Independences that the data reject, the clearest first.
+
+        Each asks for an edge between the two, or for another edge near them. One missing edge can
+        cause several objections, so add the first and look again.
+        """
+        return tuple(i for i in self.independences if i.adjusted <= self.alpha)
+
+    @property
+    def unsupported(self) -> tuple[EdgeSupport, ...]:
+        """Edges that the data do not show."""
+        return tuple(e for e in self.edges if not e.p_value <= self.alpha)
+
+    def to_frame(self, like: object = None) -> Any:
+        """Return one row per implied independence and per edge; see :func:`isthmus.to_frame`."""
+        rows = [
+            ("independence", i.x, i.y, ", ".join(i.given), i.p_value, i.adjusted)
+            for i in self.independences
+        ]
+        rows += [("edge", e.cause, e.effect, self._others(e), e.p_value, nan) for e in self.edges]
+        names = ("claim", "x", "y", "given", "p_value", "adjusted")
+        columns = zip(*rows, strict=True) if rows else ((),) * len(names)
+        return table_of(dict(zip(names, columns, strict=True)), like)
+
+    def _others(self, edge: EdgeSupport) -> str:
+        return ", ".join(p for p in self.dag.parents(edge.effect) if p != edge.cause)
+
+    def __str__(self) -> str:
+        return "\n".join([*self._verdict(), *self._about_edges(), *self._global(), *self._notes()])
+
+    __repr__ = __str__
+
+    def _verdict(self) -> list[str]:
+        tested = counted(len(self.independences), "independence")
+        if not self.independences:
+            return ["The graph implies no independence that can be tested, so it cannot be wrong."]
+        rows = f"The data ({self.n:,} rows)"
+        if self.agrees:
+            smallest = rounded(self.p_value)
+            lines = [
+                f"{rows} do not object to the graph: none of the {tested} that it implies is",
+                f"rejected (smallest p-value after correction {smallest}).",
+                "A graph with more edges would pass, too.",
+            ]
+            return [" ".join(lines)]
+        rejected = self.objections
+        lines = [
+            f"{rows} object to the graph: they reject {len(rejected)} of {tested}.",
+            "By the graph, these are independent:",
+        ]
+        lines = [" ".join(lines)]
+        lines += [f"  {i} (p = {rounded(i.adjusted)})" for i in rejected[:_SHOWN]]
+        if len(rejected) > _SHOWN:
+            lines.append(f"  and {len(rejected) - _SHOWN} more")
+        if len(rejected) > 1:
+            lines.append("One missing edge can cause several: add the first, and look again.")
+        return lines
+
+    def _about_edges(self) -> list[str]:
+        weak = [f"{e.cause} → {e.effect}" for e in self.unsupported]
+        if not self.edges:
+            return []
+        edges = counted(len(self.edges), "edge")
+        if not weak:
+            return [f"The data show each of the {edges}."]
+        more = f" and {len(weak) - _SHOWN} more" if len(weak) > _SHOWN else ""
+        return [f"The data do not show {len(weak)} of {edges}: {', '.join(weak[:_SHOWN])}{more}."]
+
+    def _global(self) -> list[str]:
+        lines = []
+        if self.fisher_c is not None:
+            c, freedom, p = self.fisher_c
+            lines.append(f"Fisher's C = {c:.1f} with {freedom} degrees, p = {rounded(p)}.")
+        if self.shuffled is not None:
+            s = self.shuffled
+            relation = "no better than" if s.p_value > self.alpha else "better than"
+            lines.append(
+                f"The graph scores {relation} itself with shuffled names (p = "
+                f"{rounded(s.p_value)}, {counted(s.permutations, 'shuffle')})."
+            )
+        return lines
+
+    def _notes(self) -> list[str]:
+        against = [f"Background knowledge: {v}" for v in self.violated]
+        return [*against, *self.remarks]
