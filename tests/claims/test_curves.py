@@ -11,7 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.claims.curves import challenge_by_curves, looks_normal
+from isthmus.claims.curves import challenge_by_curves, doubts_of_other_scale, looks_normal
 
 SHAPES: dict[str, Callable[[Any, Any, np.random.Generator], Any]] = {
     "straight": lambda z, e, rng: z + e,
@@ -75,6 +75,40 @@ def test_the_posterior_and_the_bootstrap_do_not_join_them(shape: str) -> None:
     shares = np.asarray(ensemble.adjacency_probabilities())
     assert shares[1:, 1:].max() <= 0.8
     assert shares[0, 1:].min() == pytest.approx(1.0)
+
+
+def test_pairs_that_hold_on_one_scale_only_have_no_high_probability() -> None:
+    rng = np.random.default_rng(9)
+    z = rng.normal(size=20_000)
+    table = {"z": z} | {f"y{i}": rng.poisson(np.exp(2 + 0.5 * z)) for i in range(3)}
+
+    def highest(score: ist.AdditiveEBIC | None) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            edges = np.asarray(ist.sample(table, score=score, draws=5).edge_probabilities())
+        return float((edges + edges.T)[1:, 1:].max())
+
+    assert highest(ist.AdditiveEBIC()) > 0.99
+    assert highest(None) < 0.1
+
+
+def test_doubts_are_what_a_pair_gains_less_on_the_other_scale() -> None:
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=1000)
+    table = {"z": z, "a": z + rng.normal(size=1000)}
+    table["b"] = z + 0.3 * table["a"] + rng.normal(size=1000)
+    other = table | {"b": z + rng.normal(size=1000)}
+    here, there = (
+        ist.AdditiveEBIC().bind(ist.WithFeatures(each, ist.Chebyshev(6, 3.0)).moments())
+        for each in (table, other)
+    )
+    dag = ist.DAG([*table], [("z", "a"), ("z", "b")])
+    ((first, second, doubt),) = doubts_of_other_scale(here, there, dag)
+    assert {first, second} == {"a", "b"}
+    differences = [there.gain(c, [0], p) - here.gain(c, [0], p) for c, p in ((1, 2), (2, 1))]
+    assert doubt == pytest.approx(min(differences))
+    assert doubt < -10.0
+    assert doubts_of_other_scale(there, here, dag) == ()
 
 
 def test_hidden_causes_are_searched_with_curves() -> None:

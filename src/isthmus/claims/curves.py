@@ -16,6 +16,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import CurvedScore
 
@@ -90,6 +92,32 @@ def challenge_by_curves(
 
     allowed = frozenset(named([(a, b) for a, b in curves if score.bends[a]]))
     return CurvedEdges(dag, named(explained), named(bent), named(missing), allowed)
+
+
+def doubts_of_other_scale(
+    score: CurvedScore, other: CurvedScore, dag: DAG
+) -> tuple[tuple[str, str, float], ...]:
+    """Return pairs without an edge that gain less on another scale of the columns, and how much.
+
+    Parameters
+    ----------
+    score, other
+        Scores on the scale of the graph, and on the other one, in which effects may be curved.
+    dag
+        The graph, whose edges hold on both scales.
+    """
+    names = score.nodes
+    place = {name: i for i, name in enumerate(names)}
+    least = np.zeros((len(names), len(names)))
+    for child, name in enumerate(names):
+        parents = sorted(place[p] for p in dag.parents(name))
+        out = {child, *parents, *(place[c] for c in dag.children(name))}
+        candidates = [i for i in range(len(names)) if i not in out]
+        here, there = (each.extensions(child, parents, candidates) for each in (score, other))
+        gains, others = here[1:] - here[0], there[1:] - there[0]
+        least[child, candidates] = np.where(gains > 0.0, np.minimum(others - gains, 0.0), 0.0)
+    pairs = np.argwhere(np.triu(np.minimum(least, least.T)) < 0.0).tolist()
+    return tuple((names[a], names[b], float(min(least[a, b], least[b, a]))) for a, b in pairs)
 
 
 @final

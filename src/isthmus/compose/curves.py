@@ -19,7 +19,12 @@ from typing import Any, final
 
 import numpy as np
 
-from isthmus.claims.curves import CurvedEdges, challenge_by_curves, looks_normal
+from isthmus.claims.curves import (
+    CurvedEdges,
+    challenge_by_curves,
+    doubts_of_other_scale,
+    looks_normal,
+)
 from isthmus.compose.arguments import AnyScore, AnySearch
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, with_prior
@@ -181,6 +186,8 @@ class Challenged:
     explained
         Whether edges were left out that the score of the problem would have, because curves or
         another scale of the columns explain them. The graph is then the best one without them.
+    other
+        The graph on the other scale of the columns, if there is one.
     ranked
         Whether the graph was also learned from normal scores, so that tails and skewness were
         considered.
@@ -192,11 +199,27 @@ class Challenged:
     changed: bool = False
     directed: bool = False
     explained: bool = False
+    other: _Refined | None = None
     ranked: bool = False
 
     def judge(self, problem: Problem) -> Problem:
         """Return the data with the score of the graph."""
         return judged_by(problem, self.problem) if self.changed else problem
+
+    def with_doubts(self, gamma: float) -> Challenged:
+        """Lower the score of edges that are not in the graph and gain less on the other scale.
+
+        Methods that weigh or search many graphs then ask that edges hold on both, too.
+        """
+        if self.other is None:
+            return self
+        model, other = _Refined(self.problem, self.dag), self.other
+        doubts = doubts_of_other_scale(model.full(gamma), other.full(gamma), self.dag)
+        if not doubts:
+            return self
+        score = EdgePrior(self.problem.plain_score, self.problem.knowledge, doubts)
+        objective = score.bind(self.problem.statistics)
+        return replace(self, problem=replace(self.problem, score=score, objective=objective))
 
     def status(self, lines: Status) -> Status:
         """Return how the search ended, given how that with lines did."""
@@ -272,6 +295,7 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
         changed=True,
         directed=directed,
         explained=explained,
+        other=other,
         ranked=ranked,
     )
 
@@ -329,7 +353,7 @@ def challenge_default(problem: Problem, again: Again) -> Challenged:
     mixed = problem.schema.of_kind(Kind.DISCRETE)
     lines = with_score(problem, DegenerateGaussian(gamma=0.5) if mixed else GaussianEBIC())
     try:
-        return challenge(lines, again.learn(lines), again)
+        return challenge(lines, again.learn(lines), again).with_doubts(gamma_of(lines))
     except OutOfTimeError:
         return Challenged(
             problem, DAG(problem.objective.nodes, []), _not_challenged("no time was left")

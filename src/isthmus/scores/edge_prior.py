@@ -26,10 +26,14 @@ class EdgePrior(Score[Any, LocalScore]):
         The score of the data.
     knowledge
         Where the probabilities of edges are from.
+    doubts
+        Pairs of variables, and what is added to the log-odds of an edge between them because a
+        larger model finds less evidence for it.
     """
 
     base: Score[Any, Any]
     knowledge: Knowledge
+    doubts: tuple[tuple[str, str, float], ...] = ()
     kind: ClassVar[Kind | None] = None
 
     def __repr__(self) -> str:
@@ -51,9 +55,16 @@ class EdgePrior(Score[Any, LocalScore]):
 
     def bind(self, statistics: Any) -> LocalScore:
         inner = LOCAL_SCORES.require(self.base.bind(statistics))
+        odds, place = (
+            self.knowledge.log_odds(inner.nodes),
+            {v: i for i, v in enumerate(inner.nodes)},
+        )
+        for a, b, doubt in self.doubts:
+            odds[place[a], place[b]] += doubt
+            odds[place[b], place[a]] += doubt
         return LocalScore(
             inner.nodes,
-            prior_score(inner.kernel, self.knowledge.log_odds(inner.nodes)),
+            prior_score(inner.kernel, odds),
             equivalent=inner.equivalent,
             equivalent_given_targets=inner.equivalent_given_targets,
             cost=inner.seconds,
