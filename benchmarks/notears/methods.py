@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import official
 
 import isthmus as ist
-from isthmus import simulate
+from isthmus import published, simulate
 
 
 def _columns(x: np.ndarray) -> dict[str, np.ndarray]:
@@ -14,11 +13,7 @@ def _columns(x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def official_rules(x: np.ndarray) -> np.ndarray:
-    return official.notears(official.Covariance(x), x.shape[1])[0]
-
-
-def official_rows(x: np.ndarray) -> np.ndarray:
-    return official.notears(official.Rows(x), x.shape[1])[0]
+    return published.notears(_columns(x)).weights
 
 
 def dagma(x: np.ndarray) -> np.ndarray:
@@ -65,7 +60,6 @@ METHODS = {
     "Notears, likelihood": notears_likelihood,
     "Notears, likelihood, no moves": likelihood_without_moves,
     "official rules": official_rules,
-    "official rules, rows": official_rows,
     "dagma": dagma,
     "BOSS": boss,
     "sort by variance": by_variance,

@@ -10,6 +10,7 @@ from isthmus import metrics as metrics
 from isthmus import models as models
 from isthmus import objectives as objectives
 from isthmus import plots as plots
+from isthmus import published as published
 from isthmus import report as report
 from isthmus import results as results
 from isthmus import samplers as samplers

@@ -33,7 +33,6 @@ from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Stiffness
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
-from isthmus.joint.methods.baselines import average, vote
 from isthmus.joint.methods.secret_search import PrivateK2, SecretDetails, StructureOnly
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
@@ -129,7 +128,6 @@ __all__ = [
     "Transport",
     "TwoParty",
     "Verifier",
-    "average",
     "code_hash",
     "key_bytes",
     "key_text",
@@ -144,6 +142,5 @@ __all__ = [
     "rotate",
     "run_round",
     "verify",
-    "vote",
     "write_signatures",
 ]
