@@ -2,7 +2,7 @@
 
     python .ci/publish_docs.py html site dev
 
-`stable` is a copy of the latest release.
+`stable` is a copy of the latest release, and no release candidate ever is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def publish(pages: Path, site: Path, version: str) -> None:
     """Copy pages into the folder of a version, and list all versions."""
     names = [version]
     released = [folder.name for folder in site.glob("v*") if folder.is_dir()]
-    if version.startswith("v") and version == max([version, *released], key=_order):
+    final = [name for name in (version, *released) if name.startswith("v") and "rc" not in name]
+    if final and version == max(final, key=_order):
         names.append("stable")
     for name in names:
         shutil.rmtree(site / name, ignore_errors=True)
@@ -37,8 +38,10 @@ def publish(pages: Path, site: Path, version: str) -> None:
     (site / ".nojekyll").touch()  # folders that begin with _ are pages, too
 
 
-def _order(version: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", version)]
+def _order(version: str) -> tuple[list[int], float]:
+    """Sort as versions: v0.2.0rc1 before v0.2.0 before v0.10.0."""
+    numbers, _, candidate = version.partition("rc")
+    return [int(n) for n in re.findall(r"\d+", numbers)], float(candidate or "inf")
 
 
 if __name__ == "__main__":

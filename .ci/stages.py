@@ -1,7 +1,8 @@
 """The stages of `.ci/run`: what each one runs, and which run beside each other.
 
 The tests are in four stages: tests, algorithms, processes, and timing for those that measure short
-times, which runs last and alone. Only the standard library is needed here.
+times, which runs last and alone. `release` runs only by name. Only the standard library is needed
+here.
 """
 
 from __future__ import annotations
@@ -392,6 +393,19 @@ def oldest(job: Job, room: Room) -> None:
     pytest(job, python, "-m", "fast", *(f"tests/{name}" for name in OLDEST))
 
 
+# --- release ---------------------------------------------------------------------------------
+
+
+def release(job: Job, room: Room) -> None:
+    """Rehearse a release, in environments of its own."""
+    job.run("sh", "build_assets.sh")
+    python = room.environment("publisher")
+    job.run(room.python, "-m", "venv", "--clear", python.parent.parent)
+    job.run(python, "-m", "pip", "install", "-q", "uv", "packaging>=24.2")
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
+    job.run(python, ".ci/release.py", room.path / "release", variables={"PATH": path})
+
+
 # --- order -----------------------------------------------------------------------------------
 
 STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
@@ -407,14 +421,18 @@ STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
     "bare": [bare],
     "oldest": [oldest],
     "timing": [timing],
+    "release": [release],
 }
+ASKED_FOR = ("release",)
+"""These take minutes, so they run only by name; they need no installation of the tree."""
+
 FIRST = ("lint", "imports", "wheel")
 """Quick ones: if they fail, nothing else runs."""
 
 BESIDE = ("processes", "tests", "algorithms", "native", "types", "docs", "oldest", "bare")
 """These run beside each other, longest first, one more than there are cores: some of them wait."""
 
-LAST = ("timing",)
+LAST = ("timing", *ASKED_FOR)
 
 
 class Run:
@@ -456,7 +474,8 @@ class Run:
 
     def all(self) -> bool:
         """Run the stages that are asked for, and return whether they passed."""
-        for name in ("install", *(n for n in FIRST if n in self.asked)):
+        made = ("install",) if set(self.asked) - set(ASKED_FOR) else ()
+        for name in (*made, *(n for n in FIRST if n in self.asked)):
             part = install if name == "install" else STAGES[name][0]
             if self.one(name, part).failure:
                 return False
@@ -512,7 +531,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the stages that are asked for."""
     parser = argparse.ArgumentParser(prog="bash .ci/run", description=__doc__)
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
-    asked = parser.parse_args(arguments).stages or list(STAGES)
+    default = [name for name in STAGES if name not in ASKED_FOR]
+    asked = parser.parse_args(arguments).stages or default
     for name in asked:
         if name not in STAGES:
             parser.error(f"No stage '{name}'. Stages: {' '.join(STAGES)}")

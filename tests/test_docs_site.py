@@ -25,12 +25,12 @@ def pages(folder: Path, text: str) -> Path:
 def test_a_folder_per_version_and_the_latest_release_is_stable(tmp_path: Path) -> None:
     publish, site = script("publish_docs.py")["publish"], tmp_path / "site"
     site.mkdir()
-    for version in ("dev", "v0.9.0", "v0.10.0", "v0.9.1", "dev"):
+    for version in ("dev", "v0.9.0", "v0.10.0", "v0.9.1", "v0.11.0rc1", "dev"):
         built = tmp_path / f"built-{version}-{len(list(tmp_path.iterdir()))}"
         publish(pages(built, version), site, version)
     listed = (site / "versions.js").read_text()
     assert json.loads(listed.partition("= ")[2].strip().rstrip(";")) == [
-        *("stable", "dev", "v0.10.0", "v0.9.1", "v0.9.0"),
+        *("stable", "dev", "v0.11.0rc1", "v0.10.0", "v0.9.1", "v0.9.0"),
     ]
     assert (site / "stable" / "index.html").read_text() == "v0.10.0"
     assert 'href="stable/index.html"' in (site / "index.html").read_text()
