@@ -10,6 +10,7 @@ from isthmus.models.conditionals import (
     MultinomialLogit,
     ProbabilityTable,
 )
+from isthmus.models.counterfactuals import Counterfactual
 from isthmus.models.curved import CurvedGaussian, CurvedLogit, Factor
 from isthmus.models.discrete import DiscreteNetwork
 from isthmus.models.distributions import (
@@ -30,6 +31,7 @@ Network: TypeAlias = DiscreteNetwork | GaussianNetwork | MixedNetwork
 __all__ = [
     "Conditional",
     "ConditionalGaussian",
+    "Counterfactual",
     "Curve",
     "CurvedGaussian",
     "CurvedLogit",

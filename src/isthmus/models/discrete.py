@@ -30,6 +30,14 @@ from isthmus.models.columns import (
     encode_columns,
     label_array,
 )
+from isthmus.models.conditionals import ProbabilityTable
+from isthmus.models.counterfactuals import (
+    Counterfactual,
+    affected_nodes,
+    counterfactual_bounds,
+    require_causal,
+    unknown_nodes,
+)
 from isthmus.models.discrete_queries import (
     after,
     ancestors_of,
@@ -52,6 +60,8 @@ from isthmus.models.sampling_error import MOST_REDRAWN, drawn_tables
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
+_MOST_ROWS = 4096
+"""Maximum number of combinations of unknown levels of a row, each of which has bounds."""
 _SAME = 1e-9
 """Difference of probabilities of equivalent graphs that counts as rounding."""
 
@@ -338,6 +348,65 @@ class DiscreteNetwork:
         )
         values = {v: self.levels[v][codes[self.dag.index(v)]] for v in asked}
         return Explanation(values, logarithm)
+
+    def counterfactual(
+        self, row: Mapping[str, Level], do: Mapping[str, Level], target: str
+    ) -> Counterfactual:
+        """Return bounds on what one row would have been if some variables had been set otherwise.
+
+        Probabilities do not say what the same unit would have done under other conditions, so that
+        the answer is a range. The graph is taken as causal.
+
+        Parameters
+        ----------
+        row
+            Observed levels; some may be unknown.
+        do
+            Levels to which variables would have been set; they may be in the row, too.
+        target
+            The variable that is asked for.
+
+        Examples
+        --------
+        Would this smoker have bronchitis without smoking?
+
+        >>> import isthmus as ist
+        >>> data = ist.datasets.asia(rows=5000, seed=1)
+        >>> network = ist.fit(data, data.dag)
+        >>> answer = network.counterfactual(
+        ...     {"smoke": "yes", "bronc": "yes"}, do={"smoke": "no"}, target="bronc"
+        ... )
+        >>> low, high = answer["no"]
+        >>> round(low, 2), round(high, 2)
+        (0.5, 1.0)
+        """
+        require_causal(self.cpdag)
+        _, _, forced = checked_question(self.dag, target, None, do)
+        seen, forced = (
+            {v: code_of(v, self.levels[v], x) for v, x in observed_values(self.maps, g).items()}
+            for g in (dict(row), forced)
+        )
+        conditionals = {
+            v: ProbabilityTable(self.levels[v], self.dag.parents(v), self.tables[v])
+            for v in self.dag.nodes
+        }
+        affected = affected_nodes(self.dag, forced, target)
+        unknown = unknown_nodes(self.dag, seen, affected, target)
+        codes = {self.dag.index(v): code for v, code in seen.items()}
+        weights = np.ones(())
+        if unknown:
+            weights = self._elimination.joint([self.dag.index(v) for v in unknown], codes)
+        if weights.size > _MOST_ROWS:
+            raise DataError(
+                f"{weights.size:,} combinations of the unknown {listed(unknown)} are too many. "
+                "Give more of their levels in the row."
+            )
+        ends = np.zeros((2, len(self.levels[target])))
+        for place in np.argwhere(weights > 0.0).tolist():
+            known = {**seen, **dict(zip(unknown, place, strict=True))}
+            bounds = counterfactual_bounds(conditionals, known, forced, affected, target)
+            ends += weights[tuple(place)] * np.array(bounds)
+        return Counterfactual(target, tuple(self.levels[target]), ends[0], ends[1])
 
     def _counted(self) -> Iterable[tuple[str, NDArray[np.int64]]]:
         return () if self.counts is None else self.counts.items()

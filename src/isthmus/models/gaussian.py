@@ -35,6 +35,7 @@ from isthmus.models.columns import (
     refuse_strangers,
 )
 from isthmus.models.conditioning import condition, regression_on
+from isthmus.models.counterfactuals import require_causal
 from isthmus.models.discrete_queries import ancestors_of
 from isthmus.models.distributions import Explanation, Nonparanormal, Normal, centre, in_units
 from isthmus.models.equivalence import (
@@ -385,6 +386,66 @@ class GaussianNetwork:
         pairs = zip(answer.names, answer.mean.tolist(), strict=True)
         values = {v: float(table_values(self.maps, v, x)) for v, x in pairs}
         return Explanation(values, density, {v: own for v, own in self.maps.items() if v in values})
+
+    def counterfactual(
+        self,
+        row: Mapping[str, float],
+        do: Mapping[str, float],
+        targets: str | Iterable[str] | None = None,
+    ) -> Normal | Nonparanormal:
+        """Return what one row would have been if some variables had been set to other values.
+
+        The noise of each regression is that of the row. If the row is complete, everything is
+        determined, and the deviations are zero. The graph is taken as causal, and the sampling
+        error of fitted parameters is not included.
+
+        Parameters
+        ----------
+        row
+            Observed values; some may be unknown.
+        do
+            Values to which variables would have been set; they may be in the row, too.
+        targets
+            The variables that are asked for; by default all that are not set.
+
+        Examples
+        --------
+        >>> import isthmus as ist
+        >>> from isthmus.models import GaussianNetwork
+        >>> dag = ist.DAG(["dose", "effect"], [("dose", "effect")])
+        >>> weights = {"dose": {}, "effect": {"dose": 2.0}}
+        >>> ones = {"dose": 1.0, "effect": 1.0}
+        >>> network = GaussianNetwork(dag, {"dose": 0.0, "effect": 0.0}, weights, ones)
+        >>> network.counterfactual({"dose": 1.0, "effect": 3.5}, do={"dose": 0.0}).mean
+        array([1.5])
+        """
+        require_causal(self.cpdag)
+        rest = [v for v in self.dag.nodes if v not in do]
+        _, _, forced = checked_question(self.dag, rest, None, do)
+        asked, seen, _ = checked_question(self.dag, rest if targets is None else targets, None, {})
+        seen = observed_values(self.maps, dict(row))
+        forced = observed_values(self.maps, forced)
+        nodes, size = self.dag.nodes, len(self.dag.nodes)
+        settings = {v: finite(x, f"The value of {v!r}") for v, x in forced.items()}
+        other = self._after(settings)
+        worlds = (other, self)
+        effects = [np.linalg.inv(np.eye(size) - each.weights().T) for each in worlds]
+        noise = np.array([self.variances[v] for v in nodes])
+        kept_noise = np.array([0.0 if v in settings else self.variances[v] for v in nodes])
+        # Both worlds have the same noise, except that of variables that are set.
+        cross = (effects[0] * kept_noise) @ effects[1].T
+        covariance = np.block(
+            [
+                [(effects[0] * kept_noise) @ effects[0].T, cross],
+                [cross.T, (effects[1] * noise) @ effects[1].T],
+            ]
+        )
+        mean = np.concatenate([each.mean() for each in worlds])
+        at = np.array([self.dag.index(v) for v in asked], np.intp)
+        given = np.array([size + self.dag.index(v) for v in seen], np.intp)
+        values = np.array([finite(x, f"The value of {v!r}") for v, x in seen.items()])
+        answer = condition(mean, covariance, at, given, values, np.zeros(len(values)))
+        return in_units(Normal(asked, *answer), self.maps)
 
     def _along(self, dag: DAG, do: Mapping[str, float]) -> GaussianNetwork:
         """Return the network of an equivalent graph after nodes are set from outside."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus import hooks
-from isthmus.errors import MismatchError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.frames import columns_of
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
@@ -22,6 +22,7 @@ from isthmus.models.column_maps import (
     described_scores,
     observed_values,
     read_column,
+    scored_nodes,
     table_values,
 )
 from isthmus.models.columns import (
@@ -37,6 +38,13 @@ from isthmus.models.columns import (
     refuse_strangers,
 )
 from isthmus.models.conditionals import Conditional, ConditionalGaussian, Hurdle, ProbabilityTable
+from isthmus.models.counterfactuals import (
+    Counterfactual,
+    affected_nodes,
+    counterfactual_bounds,
+    require_causal,
+    unknown_nodes,
+)
 from isthmus.models.discrete_queries import code_of, unseen_nodes
 from isthmus.models.distributions import (
     Explanation,
@@ -331,6 +339,43 @@ class MixedNetwork:
             question, simulations, seed
         )
         return Explanation({v: self.levels[v][codes[v]] for v in targets}, logarithm)
+
+    def counterfactual(
+        self, row: Mapping[str, Level | float], do: Mapping[str, Level | float], target: str
+    ) -> Counterfactual:
+        """Return bounds on what one row would have been if some variables had been set otherwise.
+
+        The noise of regressions is that of the row; for levels, the answer is a range, as of a
+        `DiscreteNetwork`. The graph is taken as causal.
+
+        Parameters
+        ----------
+        row
+            Observed levels and values, with those of the target and of all nodes between the
+            variables that are set and the target.
+        do
+            What variables would have been set to; they may be in the row, too.
+        target
+            The variable that is asked for.
+        """
+        require_causal(self.cpdag)
+        _, _, forced = checked_question(self.dag, target, None, do)
+        if target in scored_nodes(self.maps):
+            raise MismatchError(
+                f"{target!r} was learned as normal scores, which have no expected value. Ask for "
+                "another target, or fit the graph without them: ist.fit(data, dag)."
+            )
+        seen, forced = (
+            self._coded(observed_values(self.maps, given)) for given in (dict(row), forced)
+        )
+        affected = affected_nodes(self.dag, forced, target)
+        unknown = unknown_nodes(self.dag, seen, affected, target)
+        if unknown:
+            raise DataError(
+                f"The row has no value of {listed(unknown)}, which says how much noise there was."
+            )
+        bounds = counterfactual_bounds(self.conditionals, seen, forced, affected, target)
+        return Counterfactual(target, self.conditionals[target].levels, *bounds)
 
     def _unidentified(
         self, asked: tuple[str, ...], forced: Collection[str]
