@@ -30,7 +30,7 @@ _MOST_TERMS = 200
 """Largest number of terms among which is chosen; those of interactions are left out first."""
 _MOST_LEVELS = 30
 """Levels of all discrete parents above which no interactions with them are tried."""
-_PER_TERM = 10
+LEAST_ROWS_PER_TERM = 10
 """Rows that each term needs."""
 _ROWS = 50_000
 """Rows by which terms are chosen; of more, every second, third and so on counts."""
@@ -65,7 +65,7 @@ def curve_numbers(
     numbers = tuple(term for term in terms if all(f.window for f in term))
     cells = prod(family.sizes)
     for some, discrete in ((terms, ()), (numbers, family.discrete)):
-        if discrete and cells * (len(some) + 2) * _PER_TERM > family.n:
+        if discrete and cells * (len(some) + 2) * LEAST_ROWS_PER_TERM > family.n:
             continue
         values = term_columns(some, columns)
         within = family.keep(discrete)._replace(
@@ -95,8 +95,8 @@ def chosen_terms(own: Floats, family: ParentRows, nodes: int) -> tuple[Term, ...
     if step > 1:
         some = np.arange(0, family.n, step)
         own, family = own[some], family.part(some)
-    base, effects = _library(family)
-    if family.n < _PER_TERM * (len(base) + 2) or own.max() == own.min():
+    base, effects = library(family)
+    if family.n < LEAST_ROWS_PER_TERM * (len(base) + 2) or own.max() == own.min():
         return ()
     return _Search(own, family.columns(), base, effects).run(log(nodes))
 
@@ -119,7 +119,7 @@ class _Effect(NamedTuple):
     curved: bool = True
 
 
-def _library(family: ParentRows) -> tuple[tuple[Term, ...], list[_Effect]]:
+def library(family: ParentRows) -> tuple[tuple[Term, ...], list[_Effect]]:
     """Return lines and levels of all parents, and what may be added to them."""
     lines, effects = [], []
     for name, values in zip(family.continuous, family.numbers, strict=True):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError
 from isthmus.fitting.covariances import robust
+from isthmus.fitting.curved_logit import curve_levels
 from isthmus.fitting.curves import curve_numbers
 from isthmus.fitting.families import ParentRows, fit_levels, fit_regression
 from isthmus.fitting.hurdles import fit_numbers
@@ -19,6 +20,7 @@ from isthmus.models import (
     DiscreteNetwork,
     GaussianNetwork,
     MixedNetwork,
+    MultinomialLogit,
 )
 from isthmus.models.conditionals import NormalConditional
 from isthmus.models.curved import CurvedGaussian
@@ -171,7 +173,7 @@ def fit_mixed(
     A discrete node with discrete parents gets a probability table. A continuous node gets a linear
     regression for each configuration of its discrete parents, or a `Hurdle` if it often has
     exactly one value, such as zero, and that explains the rows better, by the BIC. A discrete node
-    with continuous parents gets a multinomial logistic regression.
+    with continuous parents gets a multinomial logistic regression, of curves where they pay.
 
     Parameters
     ----------
@@ -217,7 +219,11 @@ def fit_mixed(
         own, levels = rows.values[:, schema.index(node)], schema[node].levels
         _refuse_large(node, parents, family.sizes, max(len(levels), 1))
         if levels:
-            conditionals[node] = fit_levels(own.astype(np.intp), levels, family, pseudo_count)
+            codes = own.astype(np.intp)
+            plain = fit_levels(codes, levels, family, pseudo_count)
+            conditionals[node] = plain
+            if observed is None and isinstance(plain, MultinomialLogit):
+                conditionals[node] = curve_levels(codes, family, plain, pseudo_count, nodes)
         elif observed is None:
             conditionals[node] = fit_numbers(own, family, pseudo_count, nodes)
         else:
