@@ -47,7 +47,8 @@ def fit(
         Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
     curves
         Whether effects of continuous parents may be curved and interact, where that pays. It
-        needs the rows in memory, complete and without groups; otherwise effects are straight.
+        needs the rows in memory, without groups, and of mixed tables without missing values;
+        otherwise effects are straight.
     """
     check_pseudo_count(pseudo_count)
     check_kinds(kinds)
