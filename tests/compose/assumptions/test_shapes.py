@@ -49,6 +49,19 @@ def test_a_common_scale_is_noted_instead_of_tails(seed: int) -> None:
     assert "Divide" not in notes({"a": a, "b": b, "c": a * b + 0.3 * e})
 
 
+@pytest.mark.parametrize("levels", [False, True], ids=["numbers", "mixed"])
+def test_one_column_with_many_zeros_is_named_if_it_has_edges(levels: bool) -> None:
+    rng = np.random.default_rng(0)
+    a, e = rng.normal(size=(2, 3000))
+    gain = np.where(rng.random(3000) < 0.9, 0.0, np.exp(8 + rng.normal(size=3000)))
+    b = a + 2.0 * (gain > 0) + e
+    table: dict[str, Any] = {"a": a, "b": np.where(b > 0, "u", "v") if levels else b, "gain": gain}
+    assert notes(table).startswith("Cut 'gain' into levels and compare")
+    assert "'gain'" not in notes(table | {"b": a + e})
+    counts = {"a": a, "b": rng.poisson(np.exp(a)), "c": a + e}  # nearly half of b are zeros
+    assert "Cut" not in notes(counts)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_score_of_lines_is_told_which_edges_are_curved(seed: int) -> None:
     rng = np.random.default_rng(seed)
