@@ -291,3 +291,15 @@ def test_lines_of_incomplete_rows_are_challenged_if_enough_are_complete() -> Non
     assert not found.alternatives[0].terms
     sparse = ist.effect(most, DAG, "x", "y", missing=missing)
     assert "straight lines, not challenged" in str(sparse)
+
+
+def test_effects_say_once_which_rows_were_dropped() -> None:
+    table = curved(400, 0, binary=True)
+    table["y"][:100] = np.nan
+    found = ist.effect(table, DAG, "x", "y", missing=ist.DropRows())
+    assert "100 of 400 rows (25.0%) lack a value and were dropped" in str(found)
+    assert "about 1.15 times those of a complete table" in str(found)  # the root of 4 / 3
+    assert str(found).count("dropped") == 1
+    whole = {name: column[100:] for name, column in table.items()}
+    assert "dropped" not in str(ist.effect(whole, DAG, "x", "y", missing=ist.DropRows()))
+    assert "dropped" in str(ist.learn(table, missing=ist.DropRows()).effect("x", "y"))

@@ -39,7 +39,7 @@ from isthmus.results.estimate_effects import (
     estimate_in_solution,
 )
 from isthmus.results.solution import Solution
-from isthmus.sources import ExpectationMaximisation, Missing, Source, TimeUnit, as_source
+from isthmus.sources import DropRows, ExpectationMaximisation, Missing, Source, TimeUnit, as_source
 from isthmus.statistics import Kind, Moments, Schema, Statistic
 from isthmus.types import Integers
 
@@ -291,15 +291,19 @@ class EffectData(NamedTuple):
         return numbers
 
     def with_notes(self, estimate: EffectEstimate) -> EffectEstimate:
-        """Add what the rows say against the standard error of an effect."""
-        if self.source is None or estimate.zero is not None or self.clusters is not None:
+        """Add which rows were dropped, and what the others say against the standard error."""
+        if self.source is None or estimate.zero is not None:
+            return estimate
+        if isinstance(self.source.missing, DropRows):
+            estimate = replace(estimate, notes=self.source.reading().remarks)
+        if self.clusters is not None:
             return estimate
         table = RowTable.of(self.source)
         if table is None or table.groups is not None:
             return estimate
         adjusted = {v for each in estimate.alternatives for v in each.adjustment}
         used = [v for v in table.names if v in {estimate.cause, estimate.effect, *adjusted}]
-        return replace(estimate, notes=dependent_rows(table.select(used)))
+        return replace(estimate, notes=(*estimate.notes, *dependent_rows(table.select(used))))
 
     def adjusted(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:
         """Return a function that computes adjusted effects."""

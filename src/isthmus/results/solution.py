@@ -252,8 +252,8 @@ class Solution:
             For tables it is the equivalent sample size of a Dirichlet prior.
         curves
             Whether effects of continuous parents may be curved and interact, where that pays. It
-            needs rows, in memory or given, complete and without groups; otherwise effects are
-            straight.
+            needs rows, in memory or given, without groups, and of mixed tables without missing
+            values; otherwise effects are straight.
         """
         check_pseudo_count(pseudo_count)
         usual = data is None and curves and pseudo_count == PSEUDO_COUNT

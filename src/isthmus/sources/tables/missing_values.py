@@ -116,8 +116,13 @@ def _remarks(before: int, after: int) -> tuple[str, ...]:
     lost = before - after
     if not lost:
         return ()
-    note = f"{lost:,} of {before:,} rows ({lost / before:.1%}) lack a value and were dropped"
-    return (f"{note}, which is right if values are missing completely at random.",)
+    wider = (before / after) ** 0.5
+    note = (
+        f"{lost:,} of {before:,} rows ({lost / before:.1%}) lack a value and were dropped, which "
+        "is right if values are missing completely at random; standard errors are about "
+        f"{wider:.2f} times those of a complete table."
+    )
+    return (note,)
 
 
 def require_discrete(names: Sequence[str], missing: Missing) -> None:
