@@ -1,8 +1,8 @@
 """The stages of `.ci/run`: what each one runs, and which run beside each other.
 
 The tests are in four stages: tests, algorithms, processes, and timing for those that measure short
-times, which runs last and alone. `release` runs only by name. Only the standard library is needed
-here.
+times, which runs last and alone. `r` and `release` run only by name. Only the standard library is
+needed here.
 """
 
 from __future__ import annotations
@@ -406,6 +406,23 @@ def release(job: Job, room: Room) -> None:
     job.run(python, ".ci/release.py", room.path / "release", variables={"PATH": path})
 
 
+def r(job: Job, room: Room) -> None:
+    """The R package: `R CMD check` with the Python of the full environment."""
+    if shutil.which("R") is None:
+        wanted = "r-base-core r-cran-reticulate r-cran-testthat"
+        raise FailedError(f"R is missing: apt-get install {wanted}")
+    folder = room.path / "r"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    job.run("R", "CMD", "build", ROOT / "packages/isthmus-r", cwd=folder)
+    variables = {
+        "RETICULATE_PYTHON": str(room.environment("full")),
+        "_R_CHECK_FORCE_SUGGESTS_": "false",  # without bnlearn, its tests are skipped
+    }
+    (source,) = folder.glob("isthmus_*.tar.gz")
+    job.run("R", "CMD", "check", "--no-manual", source, cwd=folder, variables=variables)
+
+
 # --- order -----------------------------------------------------------------------------------
 
 STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
@@ -421,10 +438,11 @@ STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
     "bare": [bare],
     "oldest": [oldest],
     "timing": [timing],
+    "r": [r],
     "release": [release],
 }
-ASKED_FOR = ("release",)
-"""These take minutes, so they run only by name; they need no installation of the tree."""
+ASKED_FOR = ("r", "release")
+"""These run only by name: R may be missing, and a rehearsal takes minutes."""
 
 FIRST = ("lint", "imports", "wheel")
 """Quick ones: if they fail, nothing else runs."""
@@ -474,7 +492,7 @@ class Run:
 
     def all(self) -> bool:
         """Run the stages that are asked for, and return whether they passed."""
-        made = ("install",) if set(self.asked) - set(ASKED_FOR) else ()
+        made = ("install",) if self.asked != ["release"] else ()
         for name in (*made, *(n for n in FIRST if n in self.asked)):
             part = install if name == "install" else STAGES[name][0]
             if self.one(name, part).failure:

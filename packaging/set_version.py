@@ -24,6 +24,7 @@ COPIES = {
     "containers/Containerfile": [(r"isthmus\[[\w,]*\]==([\d.]+\d)", "{release}")],
     "containers/chart/Chart.yaml": [(r"^version: (.*)$", "{release}")],
     "containers/chart/values.yaml": [(r'^  tag: "(.*)"$', "{release}")],
+    "packages/isthmus-r/DESCRIPTION": [(r"^Version: (.*)$", "{release}")],
     "packaging/conda/recipe.yaml": [(r'^  version: "(.*)"$', "{release}")],
 }
 

@@ -1,0 +1,4 @@
+library(testthat)
+library(isthmus)
+
+test_check("isthmus")
