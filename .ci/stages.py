@@ -401,7 +401,7 @@ def release(job: Job, room: Room) -> None:
     job.run("sh", "build_assets.sh")
     python = room.environment("publisher")
     job.run(room.python, "-m", "venv", "--clear", python.parent.parent)
-    job.run(python, "-m", "pip", "install", "-q", "uv", "packaging>=24.2")
+    job.run(python, "-m", "pip", "install", "-q", "uv", "packaging>=26")
     path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
     job.run(python, ".ci/release.py", room.path / "release", variables={"PATH": path})
 
