@@ -114,6 +114,7 @@ from isthmus.sources import (
     Series,
     StructuralEM,
     TimeUnit,
+    Weighted,
     WithFeatures,
 )
 from isthmus.statistics import (
@@ -219,6 +220,7 @@ __all__ = [
     "SubsetDP",
     "TimeUnit",
     "TwoParty",
+    "Weighted",
     "WithFeatures",
     "bootstrap",
     "changes",

@@ -24,6 +24,7 @@ from isthmus.sources.tables.transforms import (
     Transform,
     transformed,
 )
+from isthmus.sources.tables.weighted import Weighted
 from isthmus.sources.tables.with_features import WithFeatures
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "StructuralEM",
     "TimeUnit",
     "Transform",
+    "Weighted",
     "WithFeatures",
     "as_source",
     "transformed",
