@@ -35,7 +35,8 @@ def reweight(
     (Giudice, Kuipers and Moffa 2023). The importance weight of a graph is the ratio of its two
     scores; the prior of the draws stays. A note gives the effective sample size of the result,
     and says whether the weights can be trusted; with ArviZ (extra ``posterior``) it also covers
-    their tail. Graphs that were never drawn cannot get any weight.
+    their tail. Graphs that were never drawn cannot get any weight. Both steps of the
+    paper in one call are :func:`isthmus.published.gp_posterior`.
 
     Parameters
     ----------

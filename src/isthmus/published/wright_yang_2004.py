@@ -59,8 +59,9 @@ def stirling_score(counts: ArrayLike, *, constants: bool = False) -> float:
     counts
         As for `k2_score`.
     constants
-        Whether to keep ``1 + ½ ln 2π`` per configuration. The paper drops the constants, although
-        parent sets differ in the number of their configurations.
+        Whether to keep the constants of the formula: ``1 + ½ ln 2π`` per configuration, and
+        ``½ ln 2π`` less for each empty cell. The paper drops them, although parent sets differ in
+        the number of their configurations.
 
     Examples
     --------
@@ -74,7 +75,8 @@ def stirling_score(counts: ArrayLike, *, constants: bool = False) -> float:
     value = 0.5 * (_log(alpha).sum() - _log(total).sum())
     value += (alpha * _log(alpha)).sum() - (total * _log(total)).sum()
     if constants:
-        value += len(alpha) * (1.0 + 0.5 * np.log(2.0 * np.pi))
+        more = np.count_nonzero(alpha) - len(alpha)
+        value += len(alpha) + 0.5 * more * np.log(2.0 * np.pi)
     return float(value)
 
 
@@ -139,7 +141,7 @@ def private_k2(
     ``x ln x``, and Yao's for the maximum, are not run: the simulation computes their results in the
     open, so it says what the parties learn and what the scalar products cost, and protects nobody.
     For two real parties, use ``learn(TwoParty(...), search=PrivateK2(...))``: it computes the exact
-    score on shares, takes more than two values, and does not reveal the order of the parents.
+    score on shares and takes more than two values. `StructureOnly` hides the order of the parents.
 
     Parameters
     ----------

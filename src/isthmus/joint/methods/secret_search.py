@@ -187,7 +187,8 @@ class PrivateK2(SecretSearch):
     """Learn the parents of each variable greedily, on secret shares (Wright and Yang 2004).
 
     For `TwoParty`. Both parties learn which parent was added to which variable at which step and,
-    if both follow the protocol, nothing else. For the parameters see `SecretSearch`.
+    if both follow the protocol, nothing else. The method as it was published, in a simulation, is
+    :func:`isthmus.published.private_k2`. For the parameters see `SecretSearch`.
     """
 
     request: ClassVar[type[TwoPartyRequest]] = PrivateK2Request

@@ -76,7 +76,8 @@ class Notears(Search[SmoothLoss]):
 
     With :class:`~isthmus.LeastSquares` the loss depends on the relative scales of the columns. This
     is right if all noise has the same scale, and misleading if units are arbitrary. With
-    :class:`~isthmus.scores.LinearLikelihood` the loss does not depend on scale.
+    :class:`~isthmus.scores.LinearLikelihood` the loss does not depend on scale. The method of Zheng
+    et al. 2018 as it was published is :func:`isthmus.published.notears`.
 
     Parameters
     ----------

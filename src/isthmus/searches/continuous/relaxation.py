@@ -208,7 +208,7 @@ def _inverse(matrix: Floats) -> Work[Floats]:
 @final
 @dataclass(frozen=True)
 class ExponentialAcyclicity(Acyclicity):
-    """The published method: an augmented Lagrangian with ``tr exp(W ∘ W) - d``.
+    """The published constraint: an augmented Lagrangian with ``tr exp(W ∘ W) - d``.
 
     With more than some 500 variables SciPy's optimiser takes seconds between two evaluations, in
     which the search cannot be stopped.

@@ -81,8 +81,9 @@ class RBNets(Search[LocalScore]):
     untried actions first. The defaults are those of the paper, except the size of the network,
     which the paper does not give. Unlike the printed algorithm, a target is computed for each
     transition of a batch, and the best order of all walks is returned instead of that of the final
-    policy. In our benchmarks other order-based searches are better and faster. Needs the extra
-    ``[neural]``.
+    policy. In our benchmarks other order-based searches are better and faster.
+    :func:`isthmus.published.rbnets` returns the order of the final policy, as printed. Needs the
+    extra ``[neural]``.
 
     Parameters
     ----------

@@ -127,7 +127,8 @@ class ADMM(Search[Consensus]):
     subtracts its own means from its rows, which costs one degree of freedom per site. Knowledge
     can forbid edges. The defaults are those of the paper; for neural networks they are our own,
     because the paper's schedule (``penalty=0.001``, ``rho1=0.1``, ``rho2=0.1``, `Stiffness.EACH`)
-    stops learning early with many sites.
+    stops learning early with many sites. The method of Ng and Zhang 2022 as it was published is
+    :func:`isthmus.published.notears_admm`.
 
     Parameters
     ----------
