@@ -32,11 +32,11 @@ def write(name: str, remark: str, columns: Row, rows: Iterable[Row]) -> None:
     lines = [columns, ("---",) * len(columns), *rows]
     table = "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
     commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
+        ["git", "log", "-1", "--format=%h", "--", "src", "benchmarks/papers.py"],
         cwd=HERE, capture_output=True, text=True, check=False,
     ).stdout.strip()  # fmt: skip
     stamp = (
-        f"Commit {commit}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"Code of commit {commit}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"{platform.machine()}, {time.process_time():.0f} CPU seconds."
     )
     text = (
@@ -202,7 +202,7 @@ def rbnets() -> None:
     sys.path.append(str(HERE / "orders"))
     from data import load
 
-    codes = load("alarm")
+    codes = load("alarm*")
     rows: list[Row] = []
 
     def timed(name: str, run: Callable[[], float], remark: str = "") -> None:
