@@ -56,7 +56,7 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "Isthmus"
 html_static_path = ["_static"]
-html_favicon = "_static/logo.svg"
+html_favicon = LOGO = "_static/logo.svg"
 html_js_files = ["header.js"]
 html_css_files = ["header.css"]
 templates_path = ["_templates"]
@@ -66,7 +66,7 @@ html_use_index = False
 # Pages that belong to no section have no list of its pages.
 html_sidebars: dict[str, list[str]] = {"gallery": [], "changelog": [], "contributing": []}
 html_theme_options = {
-    "logo": {"image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "text": "Isthmus"},
+    "logo": {"image_light": LOGO, "image_dark": LOGO, "text": "Isthmus"},
     "show_prev_next": True,
     "navbar_end": ["version", "theme-switcher", "navbar-icon-links"],
     "navigation_with_keys": False,
