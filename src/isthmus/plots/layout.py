@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
 from dataclasses import dataclass
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isthmus.errors import GraphError, MissingExtraError
+from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.plots.layers import layers, spread
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,8 +95,8 @@ def _sugiyama(
         return []
     try:
         from fast_sugiyama import from_edges
-    except ImportError:
-        raise MissingExtraError("fast-sugiyama", "plots", "plot_graph()") from None
+    except ImportError:  # there is no wheel for musl and old glibc
+        return layers(edges, _BEND)
     # The library numbers bends after the nodes, so the nodes must be 0, 1, ...
     local = {node: i for i, node in enumerate(connected)}
     layouts: Any = from_edges(
@@ -171,32 +171,6 @@ def _part(
         width,
         height,
     )
-
-
-def spread(wanted: Sequence[float], half: Sequence[float]) -> list[float]:
-    """Move points as little as possible, by least squares, so that neighbours do not overlap.
-
-    Parameters
-    ----------
-    wanted
-        Desired positions; their order is kept.
-    half
-        Half the width of each point. The distance of two neighbours is at least the sum of theirs.
-    """
-    offsets = [0.0]
-    for before, here in itertools.pairwise(half):
-        offsets.append(offsets[-1] + before + here)
-    # Minus the distances, positions must not decrease: isotonic regression by pooling adjacent
-    # violators.
-    pools: list[tuple[float, int]] = []
-    for position, offset in zip(wanted, offsets, strict=True):
-        total, count = position - offset, 1
-        while pools and pools[-1][0] / pools[-1][1] > total / count:
-            before, size = pools.pop()
-            total, count = total + before, count + size
-        pools.append((total, count))
-    level = [total / count for total, count in pools for _ in range(count)]
-    return [x + offset for x, offset in zip(level, offsets, strict=True)]
 
 
 def _grid(isolated: Sequence[int], sizes: Sequence[Point], gap: float, width: float) -> Layout:

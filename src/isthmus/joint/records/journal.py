@@ -18,7 +18,7 @@ from typing import Any, Self, TypeAlias, final
 
 from isthmus.errors import FederationError, LedgerError
 from isthmus.joint.agreement.lookalikes import printable
-from isthmus.joint.records.private_files import append_bytes, sync_folder, writing
+from isthmus.joint.records.private_files import append_bytes, file_locks, sync_folder, writing
 
 Record: TypeAlias = Mapping[str, Any]
 """Plain data for JSON."""
@@ -76,7 +76,7 @@ class FileJournal(Journal):
         os.fsync(self._handle)
 
     def _lock(self) -> None:
-        import fcntl  # not available on every system
+        fcntl = file_locks()
 
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,7 +142,7 @@ class FolderLock:
     """
 
     def __init__(self, folder: str | os.PathLike[str], purpose: str) -> None:
-        import fcntl  # not available on every system
+        fcntl = file_locks()
 
         path = Path(folder) / "lock"
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)

@@ -32,6 +32,7 @@ from isthmus.joint.records.ledger_entries import (
 )
 from isthmus.joint.records.private_files import (
     append_bytes,
+    file_locks,
     replace_private,
     write_private,
     writing,
@@ -178,7 +179,7 @@ class FileLedger(Ledger):
 
         An entry cannot be written after another process has written to the file.
         """
-        import fcntl  # not available on every system
+        fcntl = file_locks()
 
         entry = chained(self._last, event, details, self._identity)
         line = canonical(entry) + b"\n"

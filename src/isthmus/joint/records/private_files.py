@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 
-from isthmus.errors import FormatError, LedgerError
+from isthmus.errors import FederationError, FormatError, LedgerError
 
 
 def write_private(path: str | os.PathLike[str], data: bytes = b"") -> None:
@@ -21,6 +22,18 @@ def replace_private(path: str | os.PathLike[str], data: bytes) -> None:
     _write(beside, data, os.O_TRUNC)
     beside.replace(path)
     sync_folder(beside.parent)
+
+
+def file_locks() -> ModuleType:
+    """Return the module that locks files, or raise `FederationError` where there is none."""
+    try:
+        import fcntl
+    except ImportError:
+        raise FederationError(
+            "This system cannot lock files as ledgers need it. Run sites, coordinators and parties "
+            "on Linux or macOS; on Windows, in WSL or a container."
+        ) from None
+    return fcntl
 
 
 def append_bytes(handle: int, data: bytes) -> None:
