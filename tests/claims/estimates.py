@@ -1,0 +1,307 @@
+"""Cross every answer in numbers with tables that break an assumption, in a known causal graph.
+
+Each answer has 95% intervals. It holds for a table if they contain the truth, or a note says why
+they may not. To add a violation, write a function that returns `Numbers` and decorate it with
+`of_numbers`.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import isthmus as ist
+
+LEAST_COVERED = 0.9
+"""Share of intervals that must contain the truth, or whose table must have a note."""
+_DRAWS = 39
+"""Completed tables: the least and the largest draw are then an interval of 95%."""
+_NEW_ROWS = 20
+
+Column = NDArray[Any]
+Table = dict[str, Column]
+Rng = np.random.Generator
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table with causes z… of x and y, and an effect of x on y.
+
+    Attributes
+    ----------
+    table
+        The columns.
+    effect
+        The average effect of one unit of x, or of its level "t" instead of "c".
+    mean
+        The mean of y if x is set to 1, or to "t".
+    options
+        Arguments of the verbs.
+    """
+
+    table: Table
+    effect: float
+    mean: float
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dag(self) -> ist.DAG:
+        """The true graph."""
+        causes = [name for name in self.table if name.startswith("z")]
+        nodes = [*causes, "x", "y"]
+        return ist.DAG(nodes, [(z, end) for z in causes for end in "xy"] + [("x", "y")])
+
+    @property
+    def level(self) -> Any:
+        """The value that x is set to."""
+        return "t" if self.table["x"].dtype.kind == "U" else 1.0
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A way in which tables break an assumption of numbers.
+
+    Attributes
+    ----------
+    name
+        What is broken.
+    make
+        Makes a table from a generator of random numbers and a number of rows.
+    note
+        Part of a note that excuses intervals that do not cover.
+    """
+
+    name: str
+    make: Callable[[Rng, int], Numbers]
+    note: str = ""
+
+
+BROKEN: list[Broken] = []
+
+
+def of_numbers(name: str, note: str = "") -> Callable[..., Any]:
+    """Add a function that makes tables to `BROKEN`."""
+
+    def add(make: Callable[[Rng, int], Numbers]) -> Callable[[Rng, int], Numbers]:
+        BROKEN.append(Broken(name, make, note))
+        return make
+
+    return add
+
+
+def confounded(
+    rng: Rng,
+    n: int,
+    shape: Callable[[Column], Column] = lambda z: z,
+    noise: Callable[[], Column] | None = None,
+) -> Table:
+    """Return a table with one confounder and an effect of one."""
+    draw = noise or (lambda: rng.normal(size=n))
+    z = draw()
+    x = shape(z) + draw()
+    return {"z": z, "x": x, "y": x + 2.0 * shape(z) + draw()}
+
+
+@of_numbers("none")
+def _straight(rng: Rng, n: int) -> Numbers:
+    return Numbers(confounded(rng, n), 1.0, 1.0)
+
+
+@of_numbers("curved confounder")
+def _curved(rng: Rng, n: int) -> Numbers:
+    return Numbers(confounded(rng, n, np.square), 1.0, 3.0)
+
+
+@of_numbers("saturating confounder")
+def _saturating(rng: Rng, n: int) -> Numbers:
+    return Numbers(confounded(rng, n, lambda z: 2.0 * np.tanh(2.0 * z)), 1.0, 1.0)
+
+
+@of_numbers("product of two confounders")
+def _product(rng: Rng, n: int) -> Numbers:
+    z, w = rng.normal(size=(2, n))
+    x = z * w + rng.normal(size=n)
+    return Numbers({"z": z, "z2": w, "x": x, "y": x + 2 * z * w + rng.normal(size=n)}, 1.0, 1.0)
+
+
+@of_numbers("spread grows with the cause")
+def _spread(rng: Rng, n: int) -> Numbers:
+    z = rng.normal(size=n)
+    x = z + rng.normal(size=n)
+    return Numbers({"z": z, "x": x, "y": x + z + (0.2 + np.abs(x)) * rng.normal(size=n)}, 1.0, 1.0)
+
+
+@of_numbers("curved effect")
+def _bent(rng: Rng, n: int) -> Numbers:
+    z = rng.normal(size=n)
+    x = 1.0 + 0.5 * z + rng.normal(size=n)
+    return Numbers({"z": z, "x": x, "y": x + 0.5 * x**2 + z + rng.normal(size=n)}, 2.0, 1.5)
+
+
+@of_numbers("heavy tails (t, 2.5 degrees)")
+def _tails(rng: Rng, n: int) -> Numbers:
+    return Numbers(confounded(rng, n, noise=lambda: rng.standard_t(2.5, n)), 1.0, 1.0)
+
+
+@of_numbers("skewed noise (exponential)")
+def _skewed(rng: Rng, n: int) -> Numbers:
+    return Numbers(confounded(rng, n, noise=lambda: rng.exponential(size=n) - 1.0), 1.0, 1.0)
+
+
+@of_numbers("binary cause, curved confounder")
+def _binary(rng: Rng, n: int) -> Numbers:
+    z = rng.normal(size=n)
+    treated = rng.random(n) < 1.0 / (1.0 + np.exp(1.0 - z**2))
+    y = treated + z**2 + rng.normal(size=n)
+    return Numbers({"z": z, "x": np.where(treated, "t", "c"), "y": y}, 1.0, 2.0)
+
+
+def with_gaps(numbers: Numbers, rng: Rng, share: float, missing: ist.Missing) -> Numbers:
+    """Return the same with values missing completely at random."""
+    table = {
+        name: np.where(rng.random(len(column)) < share, np.nan, column)
+        for name, column in numbers.table.items()
+    }
+    return Numbers(table, numbers.effect, numbers.mean, {"missing": missing})
+
+
+@of_numbers("30% missing, completed by expectation")
+def _incomplete(rng: Rng, n: int) -> Numbers:
+    return with_gaps(_straight(rng, n), rng, 0.3, ist.ExpectationMaximisation())
+
+
+@of_numbers("curved confounder, 30% missing, completed by expectation")
+def _incomplete_curved(rng: Rng, n: int) -> Numbers:
+    return with_gaps(_curved(rng, n), rng, 0.3, ist.ExpectationMaximisation())
+
+
+@of_numbers("curved confounder, 20% missing, rows dropped")
+def _dropped(rng: Rng, n: int) -> Numbers:
+    return with_gaps(_curved(rng, n), rng, 0.2, ist.DropRows())
+
+
+@of_numbers("rows copied", "remove the copies")
+def _copied(rng: Rng, n: int) -> Numbers:
+    table = confounded(rng, n // 4)
+    rows = rng.integers(0, n // 4, n)
+    return Numbers({name: column[rows] for name, column in table.items()}, 1.0, 1.0)
+
+
+@of_numbers("rows in order of time", "Series")
+def _time(rng: Rng, n: int) -> Numbers:
+    from scipy.signal import lfilter
+
+    def draw() -> Column:
+        return np.asarray(lfilter([1.0], [1.0, -0.9], rng.normal(size=n + 200))[200:])
+
+    return Numbers(confounded(rng, n, noise=draw), 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Stated:
+    """What an answer says of one table.
+
+    Attributes
+    ----------
+    covered
+        Share of its intervals that contain the truth.
+    notes
+        What is printed with it.
+    """
+
+    covered: float
+    notes: str
+
+
+def effect(numbers: Numbers, rng: Rng) -> Stated:
+    """Ask for the effect of x on y."""
+    options = {**numbers.options, **({"change": ("c", "t")} if numbers.level == "t" else {})}
+    found = ist.effect(numbers.table, numbers.dag, "x", "y", **options)
+    low, high = found.interval()
+    return Stated(low <= numbers.effect <= high, str(found))
+
+
+def query(numbers: Numbers, rng: Rng) -> Stated:
+    """Ask for the mean of y if x is set to a value."""
+    network: Any = ist.fit(numbers.table, numbers.dag, **numbers.options)
+    answer = network.query("y", do={"x": numbers.level})
+    low, high = (float(np.ravel(end)[0]) for end in answer.confidence_interval())
+    return Stated(low <= numbers.mean <= high, answer.note)
+
+
+def posterior(numbers: Numbers, rng: Rng) -> Stated:
+    """Ask for draws of the effect in the true graph."""
+    known = ist.Knowledge(required=numbers.dag.edges)
+    drawn = ist.sample(numbers.table, knowledge=known, draws=400, **numbers.options)
+    low, high = np.quantile(drawn.effects("x", "y"), [0.025, 0.975])
+    return Stated(bool(low <= numbers.effect <= high), " ".join(drawn.notes))
+
+
+def new_rows(numbers: Numbers, rng: Rng) -> Stated:
+    """Ask for y in rows that were left out, given the other columns."""
+    n = len(numbers.table["y"])
+    whole = np.all([np.isin(v, ["c", "t"]) | (v == v) for v in numbers.table.values()], axis=0)
+    left = rng.choice(np.flatnonzero(whole), _NEW_ROWS, replace=False)
+    kept = np.setdiff1d(np.arange(n), left)
+    network: Any = ist.fit(
+        {name: column[kept] for name, column in numbers.table.items()},
+        numbers.dag,
+        **numbers.options,
+    )
+    inside, notes = [], ""
+    for row in left:
+        given = {name: column[row].item() for name, column in numbers.table.items() if name != "y"}
+        answer = network.query("y", evidence=given)
+        low, high = (float(np.ravel(answer.quantile(share))[0]) for share in (0.025, 0.975))
+        inside.append(low <= numbers.table["y"][row] <= high)
+        notes = answer.note
+    return Stated(float(np.mean(inside)), notes)
+
+
+def imputed(numbers: Numbers, rng: Rng) -> Stated:
+    """Ask for values of y that were hidden."""
+    own = numbers.table["y"]
+    hidden = (rng.random(len(own)) < 0.2) & ~np.isnan(own)
+    table = numbers.table | {"y": np.where(hidden, np.nan, own)}
+    network = ist.fit(table, numbers.dag, missing=ist.ExpectationMaximisation())
+    draws = ist.impute(table, network, draws=_DRAWS)
+    drawn = np.array([one["y"][hidden] for one in draws])
+    inside = (drawn.min(axis=0) <= own[hidden]) & (own[hidden] <= drawn.max(axis=0))
+    return Stated(float(inside.mean()), "")
+
+
+ANSWERS: dict[str, Callable[[Numbers, Rng], Stated]] = {
+    "effect": effect,
+    "query": query,
+    "posterior": posterior,
+    "new rows": new_rows,
+    "imputed": imputed,
+}
+
+NOT_ASKED: Mapping[tuple[str, str], str] = {
+    ("binary cause, curved confounder", "posterior"): "effects of draws are for numbers",
+}
+"""Cells without an answer, with the reason."""
+_DEPENDENT = "a fitted network does not say that its rows depend on each other; `effect` does"
+KNOWN_GAPS: Mapping[tuple[str, str], str] = {
+    ("rows copied", "query"): _DEPENDENT,
+    ("rows in order of time", "query"): _DEPENDENT,
+}
+"""Cells that do not hold, with the reason."""
+
+
+def covered(broken: Broken, answer: str, seed: int, rows: int) -> tuple[float, bool]:
+    """Return the share of intervals that contain the truth, and whether a note excuses others."""
+    rng = np.random.default_rng([seed, *broken.name.encode()])
+    numbers = broken.make(rng, rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        stated = ANSWERS[answer](numbers, rng)
+    noted = bool(broken.note) and re.search(broken.note, stated.notes) is not None
+    return float(stated.covered), noted
