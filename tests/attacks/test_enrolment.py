@@ -18,7 +18,7 @@ from isthmus.joint.agreement.cards import Card, Folder
 from isthmus.joint.enrolment.desk import LONGEST, Desk, enrolled_bytes, serving
 from isthmus.joint.enrolment.invitation import Invitation, roster_code, same_code
 from isthmus.joint.enrolment.visitor import Visitor
-from isthmus.joint.transport.certificates import fingerprint, node_certificate, node_key
+from isthmus.joint.transport.certificates import fingerprint, own_certificate
 from isthmus.joint.transport.child_process import free_port
 from isthmus.statistics import Schema
 
@@ -62,13 +62,12 @@ class Parties:
 
     def forged(self, name: str) -> Card:
         """A card of the same name and organisation with keys of somebody else."""
-        private, public = node_key()
         member = replace(self.card(name).member, key=Identity.generate().public)
-        return Card(member, public.decode(), node_certificate(name, private).decode())
+        return Card(member, own_certificate(name)[0].decode())
 
     def study(self, cards: list[Card], path: Path) -> Study:
         """Write the folder of a study with these cards, as the coordinator and its author would."""
-        certificate = (self.lead / "server.crt").read_bytes()
+        certificate = (self.lead / "connection.crt").read_bytes()
         study = Study.draft(
             "T",
             purpose="P",
@@ -225,7 +224,7 @@ def test_somebody_in_between_gets_nothing(parties: Parties) -> None:
         with pytest.raises(StudyError, match="another certificate"):
             parties.visitor("north", misled).send_card()
         assert not heard
-        correct = replace(misled, certificate=fingerprint((other / "server.crt").read_bytes()))
+        correct = replace(misled, certificate=fingerprint((other / "connection.crt").read_bytes()))
         parties.visitor("north", correct).send_card()
         assert heard
 

@@ -308,7 +308,7 @@ def test_a_peer_that_looks_like_another_one_is_not_pinned(
     (tmp_path / "policy.toml").write_text(policy.to_toml())
     stolen = Identity.generate().public
     for name, organisation in (("nоrth", "other"), ("west", "North Hospital")):
-        Card(Member(name, organisation, stolen), "node").write(tmp_path / "card.toml")
+        Card(Member(name, organisation, stolen), "certificate").write(tmp_path / "card.toml")
         assert run("site", "pin", tmp_path, tmp_path / "card.toml") == ExitCode.STUDY
         assert "cannot be told apart" in capsys.readouterr().err
     assert Policy.read(tmp_path / "policy.toml") == policy
@@ -335,7 +335,7 @@ def test_a_card_with_a_revoked_key_is_not_pinned(
     world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
     stolen = Identity.generate().public
     (tmp_path / "policy.toml").write_text(pinned(world, revoked=(stolen,)).to_toml())
-    Card(Member("west", "West", stolen), "node").write(tmp_path / "card.toml")
+    Card(Member("west", "West", stolen), "certificate").write(tmp_path / "card.toml")
     assert run("site", "pin", tmp_path, tmp_path / "card.toml") == ExitCode.STUDY
     assert "revoked" in capsys.readouterr().err
 

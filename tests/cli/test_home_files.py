@@ -83,7 +83,7 @@ def test_all_studies_are_erased_and_the_ledger_stays(drafted: Callable[..., Path
     assert run("site", "erase", home, "--all") == 0
     left = {path.name for path in home.iterdir()}
     assert left == {
-        *("identity.pem", "node.pem", "card.toml", "lock"),
+        *("identity.pem", "connection.pem", "card.toml", "lock"),
         *("ledger.jsonl", "ledger.jsonl.kept"),
     }
     assert [path.name for path in (home / "ledger.jsonl.kept").iterdir()] == ["key"]

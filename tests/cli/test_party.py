@@ -57,7 +57,7 @@ def test_from_keys_to_signatures(
     assert (terms.order, terms.score, terms.ess) == (("visits", "income"), "BDeu", 5.0)
     assert study.rounds == 2
     assert Card.read(folder / "bank" / "card.toml").address == "127.0.0.1:9300"
-    assert (folder / "bank" / "certificate.pem").stat().st_mode & 0o077 == 0
+    assert (folder / "bank" / "connection.pem").stat().st_mode & 0o077 == 0
     for name in CARDS:
         assert run("party", "policy", folder / name, folder / "study") == 0
         assert run("party", "policy", folder / name, folder / "study") == 0

@@ -103,7 +103,7 @@ def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
     assert list(shared.cards()) == ["north", "east", "south"]
     assert study.requests == {"moments"}
     other = Card.read(folder / "north" / "card.toml")
-    Card(other.member, other.node).write(folder / "study" / "cards" / "001.toml")
+    Card(other.member, other.certificate).write(folder / "study" / "cards" / "001.toml")
     with pytest.raises(Exception, match="are not those of the study"):
         shared.cards()
 

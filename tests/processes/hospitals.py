@@ -12,12 +12,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
@@ -38,7 +36,7 @@ from isthmus.joint import (
     Study,
 )
 from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.federation.carriers import carrier_named, carrier_names
+from isthmus.joint.federation.over_grpc import listen
 from isthmus.joint.secure_sum.limbs import from_bytes
 from isthmus.joint.transport.base import RemoteTransport, Timeouts, Watcher, ignore
 from isthmus.joint.transport.child_process import free_port
@@ -48,20 +46,7 @@ from isthmus.testing.source import check_moments
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0
 RECONNECT = 2.0
-FLOWER_PATIENCE, FLOWER_ANSWER = 300.0, 60.0
-"""Seconds; Flower starts a process per message, and notices after a minute that a node is gone."""
 
-LONG = pytest.mark.skipif(
-    "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
-)
-CARRIERS = pytest.mark.parametrize(
-    "carrier",
-    [
-        pytest.param(name, marks=[] if name == "grpc" else [LONG, pytest.mark.timeout(3600)])
-        for name in carrier_names()
-    ],
-)
-"""The same test over every installed carrier. CI runs it over the default carrier only."""
 
 NAMES = ("a", "b", "c")
 CONTINUOUS = 'kind = "continuous"\nlow = -10.0\nhigh = 10.0'
@@ -102,7 +87,6 @@ class Hospitals:
         rounds: int = 1000,
         host: str = "127.0.0.1",
         draft: Sequence[str] = (),
-        carrier: str = "grpc",
         tables: Sequence[NDArray[np.float64]] | None = None,
         definition: str | Sequence[str] = CONTINUOUS,
     ) -> None:
@@ -119,7 +103,6 @@ class Hospitals:
         self.names = list(self.tables)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
-        self.carrier = carrier
         self._listening: RemoteTransport | None = None
         self._stack = ExitStack()
         self.host = host
@@ -257,10 +240,10 @@ class Hospitals:
         return [json.loads(line[65:]) for line in lines]
 
     def serve(self, *names: str, extra: Mapping[str, str] = {}) -> None:
-        """Start sites that this process reaches by its carrier, and wait until they answer."""
+        """Start sites that connect to this process, and wait until they answer."""
         for name in names:
             self.await_gone(name)  # the connection of a killed one ends a moment later
-            self.start(name, "--carrier", self.carrier, extra=extra)
+            self.start(name, extra=extra)
         for name in names:
             self.await_site(name)
 
@@ -268,11 +251,11 @@ class Hospitals:
         self._await(name, online=True)
 
     def await_gone(self, name: str) -> None:
-        """Wait until the coordinator's end of the carrier has noticed that a site is gone."""
+        """Wait until the coordinator's end has noticed that a site is gone."""
         self._await(name, online=False)
 
     def _await(self, name: str, *, online: bool) -> None:
-        end = time.monotonic() + (FLOWER_PATIENCE if self.carrier == "flower" else PATIENCE)
+        end = time.monotonic() + PATIENCE
         while self._is_online(name) is not online:
             assert not online or self.processes[name].poll() is None, self.log(name)
             assert time.monotonic() < end, self.log(name)
@@ -306,17 +289,10 @@ class Hospitals:
             process.wait(PATIENCE)
 
     def _listener(self) -> RemoteTransport:
-        """The coordinator's end of the carrier in this process."""
+        """The coordinator's end in this process."""
         if self._listening is None:
-            board = self.folder / "board"
-            made = carrier_named(self.carrier).coordinator_transport(
-                board,
-                board / "link",
-                Folder(self.study_folder),
-                "127.0.0.1",
-                Timeouts(),
-                ignore,
-            )
+            board, shared = self.folder / "board", Folder(self.study_folder)
+            made = listen(board, shared, "127.0.0.1", Timeouts(), ignore)
             self._listening = self._stack.enter_context(made)
         return self._listening
 
@@ -326,8 +302,6 @@ class Hospitals:
         watch: Watcher = ignore,
     ) -> RemoteTransport:
         listener = self._listener()
-        if self.carrier == "flower":  # a process per message
-            timeouts = replace(timeouts, answer=FLOWER_ANSWER + timeouts.answer)
         listener._timeouts, listener._watch = timeouts, watch
         return listener
 

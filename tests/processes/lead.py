@@ -1,4 +1,4 @@
-"""A coordinator that kills itself, run by the tests: FOLDER OUTPUT KILLS CARRIER.
+"""A coordinator that kills itself, run by the tests: FOLDER OUTPUT KILLS.
 
 It ends with SIGKILL after every write to its journal that it sees for the first time, and leaves
 a line about that in the file KILLS. When there is nothing new, it writes the weights to OUTPUT.
@@ -17,7 +17,7 @@ import isthmus as ist
 from isthmus.joint import ADMM, Federation, FileJournal, Journal
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.agreement.identity import Identity
-from isthmus.joint.federation.carriers import carrier_named
+from isthmus.joint.federation.over_grpc import listen
 from isthmus.joint.records.journal import Record
 from isthmus.joint.transport.base import Timeouts, Transport, ignore
 
@@ -43,22 +43,19 @@ class Deadly(Journal):
 
 
 @contextmanager
-def connected(folder: Path, shared: Folder, carrier: str) -> Iterator[Transport]:
-    names, board = [m.name for m in shared.study().members], folder / "board"
+def connected(folder: Path, shared: Folder) -> Iterator[Transport]:
+    names = [m.name for m in shared.study().members]
     times = Timeouts(120.0, 300.0, 0.0)
-    made = carrier_named(carrier).coordinator_transport(
-        board, board / "link", shared, "127.0.0.1", times, ignore
-    )
-    with made as transport:
+    with listen(folder / "board", shared, "127.0.0.1", times, ignore) as transport:
         transport.gather(names)
         yield transport
 
 
-def main(folder: Path, output: Path, seen: Path, carrier: str) -> None:
+def main(folder: Path, output: Path, seen: Path) -> None:
     shared = Folder(folder / "study")
     journal = Deadly(FileJournal(folder / "board" / "journal"), seen)
     boss = Identity.load(folder / "board" / "identity.pem")
-    with connected(folder, shared, carrier) as transport:
+    with connected(folder, shared) as transport:
         federation = Federation(
             shared.study(), shared.signatures(), boss, transport, journal=journal
         )
@@ -67,4 +64,4 @@ def main(folder: Path, output: Path, seen: Path, carrier: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]))

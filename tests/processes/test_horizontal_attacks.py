@@ -1,4 +1,4 @@
-"""Attacks on real sites over every carrier: refused, recorded, nothing revealed, service up."""
+"""Attacks on real sites over gRPC: refused, recorded, nothing revealed, service up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.processes.hospitals import (
-    CARRIERS,
     NAMES,
     PATIENCE,
     Hospitals,
@@ -74,19 +73,17 @@ def refusals(world: Hospitals, name: str) -> list[dict[str, Any]]:
     return [dict(e) for e in entries if e["event"] == "refused"]
 
 
-@CARRIERS
-def test_garbage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
-    world = hospitals(30, 40, 20, carrier=carrier)
+def test_garbage(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
     world.serve(*world.names)
     recorder = Recorder(world)
     assert federation(world, recorder).moments().n == 90
     genuine = [frame for name, frame in recorder.sent if name == "s0"]
     rng = np.random.default_rng(0)
     many = int(os.environ.get("ISTHMUS_FUZZ", "0"))
-    least = 5 if carrier == "flower" else 500
     sent, end = 0, time.monotonic() + FUZZING
     before = verify(world.home("s0") / "ledger.jsonl")
-    while sent < many if many else sent <= least or time.monotonic() < end:
+    while sent < many if many else sent <= 500 or time.monotonic() < end:
         answer = world.ask("s0", garbage(rng, genuine))
         assert answer is not None
         assert parse(answer).kind is EnvelopeKind.REFUSE
@@ -115,10 +112,9 @@ def garbage(rng: np.random.Generator, genuine: list[bytes]) -> bytes:
     return bytes(frame)
 
 
-@CARRIERS
-def test_replay(hospitals: Callable[..., Hospitals], carrier: str) -> None:
+def test_replay(hospitals: Callable[..., Hospitals]) -> None:
     """In the same round, after a restart, and in another study."""
-    world = hospitals(30, 40, 20, carrier=carrier)
+    world = hospitals(30, 40, 20)
     world.serve(*world.names)
     recorder = Recorder(world)
     assert federation(world, recorder).moments().n == 90
@@ -156,12 +152,11 @@ def other(world: Hospitals) -> None:
         world.sign(name)
 
 
-@CARRIERS
 def test_a_number_of_four_hundred_digits_does_not_raise_in_a_site_that_serves(
-    hospitals: Callable[..., Hospitals], carrier: str
+    hospitals: Callable[..., Hospitals],
 ) -> None:
     """Five signed questions. Each is answered, is in the ledger, and leaves no traceback."""
-    world = hospitals(60, 80, 70, method="admm", carrier=carrier)
+    world = hospitals(60, 80, 70, method="admm")
     world.serve("s0")
     question = {"consensus": ["a"], "step": 1, "rows": 100, "weights": [[0.0]], "centre": None}
     data = json.dumps(question | {"rho": 10**400}, separators=(",", ":")).encode()
@@ -216,9 +211,8 @@ class Stopper(Transport):
         return self._inner.exchange(outgoing)
 
 
-@CARRIERS
-def test_the_kill_switch(hospitals: Callable[..., Hospitals], carrier: str) -> None:
-    world = hospitals(30, 40, 20, carrier=carrier)
+def test_the_kill_switch(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
     world.serve(*world.names)
     with pytest.raises(AbortedError, match="'s2': 'refused'"):
         federation(world, Stopper(world)).moments()
@@ -238,10 +232,9 @@ def test_a_changed_ledger_ends_the_site(hospitals: Callable[..., Hospitals]) -> 
     assert world.start("s0").wait(PATIENCE) == 24
 
 
-@CARRIERS
-def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier: str) -> None:
+def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals]) -> None:
     """A coordinator of the right name that asks for more than was agreed on."""
-    world = hospitals(30, 40, 20, carrier=carrier)
+    world = hospitals(30, 40, 20)
     world.serve("s0", "s1", "s2")
     request = AskConsensus(NAMES, 0)
     size = request.size(FixedPointEncoding.of(world.study))

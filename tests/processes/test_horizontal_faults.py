@@ -1,4 +1,4 @@
-"""Faults of a federation whose sites are real processes, over every carrier.
+"""Faults of a federation whose sites are real processes, over gRPC.
 
 Sites and coordinators are killed and stopped, disks are full, clocks differ.
 """
@@ -21,9 +21,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.processes.hospitals import (
-    CARRIERS,
     COMMAND,
-    FLOWER_PATIENCE,
     NAMES,
     PATIENCE,
     RECONNECT,
@@ -75,8 +73,7 @@ class Killer(Transport):
         return self._inner.exchange(rest)
 
 
-@CARRIERS
-def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
+def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals]) -> None:
     """At every stage, and with ISTHMUS_LONG every site: the exact sum of the survivors.
 
     All sums of a study are over the same sites, so that every fault has a study of its own.
@@ -84,11 +81,11 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier
     names = [f"s{i}" for i in range(4)]
     request = AskMoments(NAMES)
     faults = list(product(names, range(len(STAGES))))
-    if carrier == "flower" or "ISTHMUS_LONG" not in os.environ:
+    if "ISTHMUS_LONG" not in os.environ:
         # Every stage, and every site at least once.
         faults = [(names[stage % 4], stage) for stage in range(len(STAGES))]
     for i, (name, stage) in enumerate(faults):
-        world = hospitals(30, 40, 2, 50, carrier=carrier)
+        world = hospitals(30, 40, 2, 50)
         world.serve(*names)
         study, boss = world.study, world.boss
         opening = RoundRequest(
@@ -110,11 +107,8 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier
         world.close()
 
 
-@CARRIERS
-def test_too_few_survivors_reveal_nothing(
-    hospitals: Callable[..., Hospitals], carrier: str
-) -> None:
-    world = hospitals(30, 40, 20, carrier=carrier)
+def test_too_few_survivors_reveal_nothing(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
     world.serve(*world.names)
     study = world.study
     request = AskMoments(NAMES)
@@ -140,16 +134,13 @@ class Reviver(Transport):
         self._world = world
         self._inner = world.transport()
         self._count = count()
-        self.killed: set[str] = set()
         self.waited: list[tuple[str, ...]] = []
 
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
         at = next(self._count)
         name = self._world.names[at % 3]
-        once = self._world.carrier == "flower" and name in self.killed  # each takes minutes
-        if at % 7 != 6 or name not in outgoing or name not in self._alive() or once:
+        if at % 7 != 6 or name not in outgoing or name not in self._alive():
             return self._inner.exchange(outgoing)
-        self.killed.add(name)
         if at % 2:  # killed while it works: it may or may not have answered
             threading.Timer(0.002 * (at % 5), self._world.kill, [name]).start()
         else:
@@ -167,10 +158,9 @@ class Reviver(Transport):
         return True
 
 
-@CARRIERS
-def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals], carrier: str) -> None:
+def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals]) -> None:
     """Every site is killed at every exchange, and the weights are the same to the bit."""
-    world = hospitals(60, 80, 70, method="admm", carrier=carrier)
+    world = hospitals(60, 80, 70, method="admm")
     options = ADMM(rounds=5)
     expected = ist.learn(world.inside(), search=options).details.weights.tobytes()
     world.serve(*world.names)
@@ -182,11 +172,8 @@ def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals], car
         verify(world.home(name) / "ledger.jsonl")
 
 
-@CARRIERS
-def test_a_coordinator_killed_after_every_write(
-    hospitals: Callable[..., Hospitals], carrier: str
-) -> None:
-    world = hospitals(60, 80, 70, method="admm", carrier=carrier)
+def test_a_coordinator_killed_after_every_write(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 70, method="admm")
     expected = ist.learn(world.inside(), search=ADMM(rounds=3)).details.weights.tobytes()
     world.serve(*world.names)
     world.stop_listening()  # the coordinator is another process
@@ -195,10 +182,10 @@ def test_a_coordinator_killed_after_every_write(
     deaths = 0
     while not output.exists():
         done = subprocess.run(
-            [*script, str(world.folder), str(output), str(kills), carrier],
+            [*script, str(world.folder), str(output), str(kills)],
             env=environment(),
             capture_output=True,
-            timeout=FLOWER_PATIENCE,
+            timeout=300,
             check=False,
         )
         assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
@@ -209,11 +196,8 @@ def test_a_coordinator_killed_after_every_write(
     assert output.read_bytes() == expected
 
 
-@CARRIERS
-def test_a_stopped_site_is_left_out_and_comes_back(
-    hospitals: Callable[..., Hospitals], carrier: str
-) -> None:
-    world = hospitals(30, 40, 20, 50, carrier=carrier)
+def test_a_stopped_site_is_left_out_and_comes_back(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20, 50)
     world.serve(*world.names)
     federation = Federation(
         world.study,
@@ -236,11 +220,8 @@ def test_a_stopped_site_is_left_out_and_comes_back(
         again.moments()
 
 
-@CARRIERS
-def test_a_stopped_site_pauses_admm_and_is_named(
-    hospitals: Callable[..., Hospitals], carrier: str
-) -> None:
-    world = hospitals(60, 80, 70, method="admm", carrier=carrier)
+def test_a_stopped_site_pauses_admm_and_is_named(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 70, method="admm")
     expected = ist.learn(world.inside(), search=ADMM(rounds=3)).details.weights.tobytes()
     world.serve(*world.names)
     told: list[tuple[str, SiteState]] = []
@@ -250,21 +231,17 @@ def test_a_stopped_site_pauses_admm_and_is_named(
         answers = [s for _, s in told].count(SiteState.ANSWERED)
         if state is SiteState.ANSWERED and answers == 3 * 10:  # the first step is done
             world.kill("s1", signal.SIGSTOP)
-            resumed = 90.0 if carrier == "flower" else 4.0
-            threading.Timer(resumed, world.kill, ["s1", signal.SIGCONT]).start()
+            threading.Timer(4.0, world.kill, ["s1", signal.SIGCONT]).start()
 
-    transport = world.transport(Timeouts(2.0, 5.0, FLOWER_PATIENCE), watch)
+    transport = world.transport(Timeouts(2.0, 5.0, 300.0), watch)
     federation = Federation(world.study, world.signatures, world.boss, transport)
     assert ist.learn(federation, search=ADMM(rounds=3)).details.weights.tobytes() == expected
     assert ("s1", SiteState.SILENT) in told
     assert ("s1", SiteState.AWAITED) in told
 
 
-@CARRIERS
-def test_a_pause_ends_with_the_site_named(
-    hospitals: Callable[..., Hospitals], carrier: str
-) -> None:
-    world = hospitals(30, 40, 20, carrier=carrier)
+def test_a_pause_ends_with_the_site_named(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
     world.serve("s0", "s1", "s2")
     transport = world.transport(Timeouts(4.0, 4.0, 3.0, RECONNECT))
     world.kill("s2", signal.SIGSTOP)
@@ -272,15 +249,12 @@ def test_a_pause_ends_with_the_site_named(
     start = time.monotonic()
     with pytest.raises(AbortedError, match=r"Silent: \['s2'\]"):
         federation.moments()
-    assert time.monotonic() - start < (FLOWER_PATIENCE if carrier == "flower" else 30)
+    assert time.monotonic() - start < 30
     world.kill("s2", signal.SIGCONT)
 
 
-@CARRIERS
-def test_a_study_is_answered_from_one_extract(
-    hospitals: Callable[..., Hospitals], carrier: str
-) -> None:
-    world = hospitals(30, 40, 20, carrier=carrier)
+def test_a_study_is_answered_from_one_extract(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
     world.serve(*world.names)
     first = Federation(world.study, world.signatures, world.boss, world.transport()).moments()
     world.kill("s1")
@@ -320,12 +294,9 @@ def small_disk() -> Iterator[Path]:
     path.rmdir()
 
 
-@CARRIERS
-def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path, carrier: str) -> None:
+def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> None:
     """Nothing is sent that cannot be written down; with room again, the site goes on."""
-    if carrier == "flower":
-        pytest.skip("Flower's own log needs the disk")
-    world = hospitals(60, 80, 70, method="admm", carrier=carrier)
+    world = hospitals(60, 80, 70, method="admm")
     home = small_disk / "s1"
     shutil.copytree(world.home("s1"), home)
     shutil.rmtree(world.home("s1"))
@@ -362,11 +333,10 @@ raise SystemExit(main())
 """
 
 
-@CARRIERS
 def test_clocks_an_hour_apart(
-    hospitals: Callable[..., Hospitals], monkeypatch: pytest.MonkeyPatch, carrier: str
+    hospitals: Callable[..., Hospitals], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    world = hospitals(30, 40, 20, carrier=carrier)
+    world = hospitals(30, 40, 20)
     for name, hours in (("s0", "-1"), ("s1", "1"), ("s2", "0")):
         monkeypatch.setattr("tests.processes.hospitals.COMMAND", [*COMMAND[:2], SHIFTED, hours])
         world.serve(name)

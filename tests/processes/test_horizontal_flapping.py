@@ -80,7 +80,7 @@ def test_a_flapping_network_loses_nothing(hospitals: Callable[..., Hospitals]) -
 
     Each run of ADMM asks for one sum, and then for some steps.
     """
-    world = hospitals(60, 80, 70, method="admm", rounds=10**6, carrier="grpc")
+    world = hospitals(60, 80, 70, method="admm", rounds=10**6)
     expected = ist.learn(world.inside(), search=MODEL).details.parameters.tobytes()
     transport, path = world.transport(PATIENT), world.folder / "journal"
     with ExitStack() as stack:

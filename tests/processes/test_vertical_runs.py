@@ -229,8 +229,8 @@ def test_stop_file_and_interrupt(companies: Callable[..., Companies]) -> None:
 def test_a_wrong_certificate(companies: Callable[..., Companies]) -> None:
     world = companies()
     certificate, key = own_certificate("shop")
-    (world.home("shop") / "certificate.crt").write_bytes(certificate)
-    (world.home("shop") / "certificate.pem").write_bytes(key)
+    (world.home("shop") / "connection.crt").write_bytes(certificate)
+    (world.home("shop") / "connection.pem").write_bytes(key)
     world.start("bank", "--gather", "15")
     world.start("shop", extra={"STRANGERS": "3"})
     assert world.ends() == (ExitCode.ABORTED, ExitCode.ABORTED)
@@ -243,9 +243,9 @@ def test_garbage_of_the_right_party(companies: Callable[..., Companies]) -> None
     """Someone with the shop's key sends bytes that are no message."""
     world = companies()
     world.start("bank")
-    home, card = world.home("shop"), world.home("bank") / "certificate.crt"
+    home, card = world.home("shop"), world.home("bank") / "connection.crt"
     pinned = Credentials(
-        home / "certificate.crt", home / "certificate.pem", card, fingerprint(card.read_bytes())
+        home / "connection.crt", home / "connection.pem", card, fingerprint(card.read_bytes())
     )
     line = next(
         x for x in (world.home("bank") / "card.toml").read_text().splitlines() if "addr" in x

@@ -77,5 +77,5 @@ def learned_over_grpc(folder: Path) -> str:
         for name in HOSPITALS:
             start("site", "join", name, "study")
         leading = start("coordinator", "run", "lead", "study", "-o", "network.csv")
-        assert leading.wait(120) == 0, (copy / "log").read_text()
+        assert leading.wait(300) == 0, (copy / "log").read_text()
     return (copy / "network.csv").read_text()

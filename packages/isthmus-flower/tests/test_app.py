@@ -1,175 +1,177 @@
-"""The Flower app: it uses Flower's public API only, and received code does not run beside it."""
+"""Both parts of the app in this process, with Flower's messages between them."""
 
 from __future__ import annotations
 
-import ast
-import os
-import py_compile
-import shutil
-import subprocess
-import sys
-import zipfile
-from collections.abc import Iterator
-from importlib.metadata import distribution
+import json
+import threading
+import time
+import tomllib
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
+from tests.processes.tutorial import HOSPITALS, entries, prepare
 
-from isthmus_flower.programs import APP, SOCKET, app_environment
+import isthmus as ist
+from isthmus.cli.hosted import OPTIONS
+from isthmus.cli.site import site_service
+from isthmus.errors import AbortedError, FormatError, RefusedError
+from isthmus.io import read_edge_list
+from isthmus.joint.federation.over_socket import serve
 
-SPEC = find_spec("flwr")
-if SPEC is None or SPEC.origin is None:
+if find_spec("flwr") is None:
     pytest.skip("needs Flower", allow_module_level=True)
-FLOWER = Path(SPEC.origin).parent
-FOLDER = APP.parent
+from flwr.app import ConfigRecord, Context, Error, Message, RecordDict
+from flwr.serverapp import Grid
+from flwr.supercore.task_identity import TaskIdentity
+
+import isthmus_flower.server
+from isthmus_flower import client
+from isthmus_flower.messages import packed, unpacked
+
+APP = Path(isthmus_flower.server.__file__).parent / "app" / "pyproject.toml"
 
 
-def imports(text: str) -> Iterator[tuple[str, str | None]]:
-    """The modules of Flower that a program imports, each with a name if it is imported from it."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from ((a.name, None) for a in node.names if a.name.split(".")[0] == "flwr")
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flwr":
-            yield from ((str(node.module), a.name) for a in node.names)
+class OneProcess(Grid):
+    """Passes messages to the ClientApp in this process; a new one for every message."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder = folder
+        self._replies: dict[str, Message] = {}
+        for name in ("task_id", "run_id", "node_id"):  # Flower sets them in each of its processes
+            monkeypatch.setattr(TaskIdentity, f"_{name}", 1)
+        self.exchanges = 0
+        monkeypatch.setenv("FLWR_HOME", str(folder))
+        folders = {"home": str(folder / "lead"), "study": str(folder / "study")}
+        (folder / "isthmus.json").write_text(json.dumps(folders))
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def join(self, name: str) -> None:
+        """Do what `isthmus site join --socket` does."""
+        site = site_service(self._folder / name, self._folder / "study")
+        path = self._folder / f"{name}.socket"
+        self._threads.append(threading.Thread(target=serve, args=(site, path, self._over.is_set)))
+        self._threads[-1].start()
+        while not path.exists():
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join()
+
+    def get_node_ids(self) -> Iterable[int]:
+        return [*range(len(HOSPITALS)), 7]  # the last one is of somebody else
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        self.exchanges += 1
+        numbers = []
+        for i, message in enumerate(messages):
+            node, number = message.metadata.dst_node_id, f"{self.exchanges}.{i}"
+            message.metadata.__dict__["_message_id"] = number
+            if node == 7:
+                reply = Message(Error(code=1, reason="no such app"), reply_to=message)
+            else:
+                path = self._folder / f"{HOSPITALS[node]}.socket"
+                context = Context(1, node, {"isthmus-socket": str(path)}, RecordDict(), {})
+                reply = client.app(message, context)
+            self._replies[number] = reply
+            numbers.append(number)
+        return numbers
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        return [self._replies.pop(number) for number in message_ids]
+
+    def set_run(self, run: Any) -> None:
+        raise NotImplementedError
+
+    @property
+    def run(self) -> Any:
+        raise NotImplementedError
+
+    def create_message(self, *_: Any, **__: Any) -> Message:
+        raise NotImplementedError
+
+    def send_and_receive(self, *_: Any, **__: Any) -> Iterable[Message]:
+        raise NotImplementedError
+
+    def coordinate(self, **options: str | float) -> None:
+        """Do what the SuperLink does."""
+        defaults = tomllib.loads(APP.read_text())["tool"]["flwr"]["app"]["config"]
+        config = defaults | {"outputs": "network.csv"} | options
+        isthmus_flower.server.app(self, Context(5, 0, {}, RecordDict(), config))
 
 
-def listed(package: Path) -> set[str]:
-    """The names in ``__all__`` of a package, read without importing it."""
-    for node in ast.parse((package / "__init__.py").read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
-            return set(ast.literal_eval(node.value))
-    return set()
+@pytest.fixture
+def grid(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProcess]:
+    prepare(folder)
+    monkeypatch.setattr("isthmus_flower.transport.LOOK", 0.0)
+    made = OneProcess(folder, monkeypatch)
+    yield made
+    made.close()
 
 
-def is_public(module: str, name: str | None) -> bool:
-    """Whether ``__all__`` leads there from the root: this is how Flower defines its public API."""
-    package = FLOWER
-    for part in [*module.split(".")[1:], *([name] if name else [])]:
-        if not (package / "__init__.py").exists() or part not in listed(package):
-            return False
-        package /= part
-    return True
+def test_a_study_from_end_to_end(grid: OneProcess, folder: Path) -> None:
+    """A site whose policy refuses takes no part; when it allows the study, all learn from it."""
+    policy = folder / "south" / "policy.toml"
+    text = policy.read_text()
+    policy.write_text(text.replace("minimum_cohort = 50", "minimum_cohort = 5000"))
+    assert policy.read_text() != text
+    grid.join("north")
+    grid.join("east")
+    with pytest.raises(RefusedError, match="cannot take part"):
+        grid.join("south")
+    with pytest.raises(AbortedError, match=r"The sites \['south'\] did not connect"):
+        grid.coordinate(gather=1)
+    assert [entries(folder, name) for name in HOSPITALS] == [0, 0, 0]
+
+    policy.write_text(text)
+    grid.join("south")
+    before = grid.exchanges
+    grid.coordinate(gather=60)
+    assert grid.exchanges - before == 1 + 5 + 2  # greeting, sum, result
+    tables = [pd.read_csv(folder / name / "table.csv") for name in HOSPITALS]
+    within = pd.concat([table - table.mean() for table in tables])
+    network = read_edge_list(folder / "lead" / "flower-5" / "network.csv", nodes=[*within])
+    assert isinstance(network, ist.DAG)
+    assert network.cpdag() == ist.learn(within, score=ist.GaussianEBIC()).cpdag
+    assert len(network.edges) > 3
+    assert [entries(folder, name) for name in HOSPITALS] == [5, 5, 5]
 
 
-def test_only_the_public_api_of_flower_is_imported() -> None:
-    found = {
-        (path.name, *item)
-        for path in FOLDER.rglob("*.py")
-        for item in imports(path.read_text(encoding="utf-8"))
-    }
-    assert ("client.py", "flwr.clientapp", "ClientApp") in found
-    assert ("server.py", "flwr.serverapp", "Grid") in found
-    private = [item for item in found if not is_public(*item[1:])]
-    assert private == []
+def test_a_run_cannot_name_files_or_other_options(grid: OneProcess) -> None:
+    with pytest.raises(FormatError, match="without a folder"):
+        grid.coordinate(outputs="../network.csv")
+    with pytest.raises(FormatError, match=r"cannot set \['restart'\]"):
+        grid.coordinate(restart=1)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from flwr.supercore.constant import TaskType",
-        "from flwr.proto.message_pb2 import PullObjectRequest",
-        "import flwr.supernode.cli",
-        "from flwr.app.message import Message",
-        "from flwr.common import Message",  # a legacy name, in no documentation any more
-    ],
-)
-def test_private_parts_of_flower_are_recognised(text: str) -> None:
-    (item,) = imports(text)
-    assert not is_public(*item)
+def test_the_app_has_all_options() -> None:
+    config = tomllib.loads(APP.read_text())["tool"]["flwr"]["app"]["config"]
+    assert set(config) == {*OPTIONS, "outputs"}
 
 
-def test_only_public_attributes_of_flower_objects_are_used() -> None:
-    for path in (APP / "isthmus_relay").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Attribute) and node.attr.startswith("_"):
-                assert isinstance(node.value, ast.Name)
-                assert node.value.id == "self", f"{path.name}, line {node.lineno}"
+def test_a_site_whose_process_is_not_there_does_not_answer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TaskIdentity, "_run_id", 1)
+    monkeypatch.setattr(TaskIdentity, "_node_id", 1)
+    monkeypatch.setattr(TaskIdentity, "_task_id", 1)
+    message = Message(packed(b"data"), 1, "query")
+    message.metadata.__dict__["_message_id"] = "1"
+    config = {"isthmus-socket": str(tmp_path / "socket")}
+    reply = client.app(message, Context(1, 1, config, RecordDict(), {}))
+    assert unpacked(reply.content) is None
+    assert "does not answer" in caplog.text
 
 
-# --- code that came over the network --------------------------------------------------------------
-
-
-def as_source(folder: Path, code: str) -> None:
-    (folder / "evil.py").write_text(code)
-
-
-def as_package(folder: Path, code: str) -> None:
-    (folder / "evil").mkdir()
-    (folder / "evil" / "__init__.py").write_text(code)
-
-
-def as_bytecode(folder: Path, code: str) -> None:
-    """Without a source, and with the name of a file of Python's own."""
-    (folder / "evil.txt").write_text(code)
-    py_compile.compile(str(folder / "evil.txt"), str(folder / "evil.pyc"), dfile=os.__file__)
-
-
-def as_zip(folder: Path, code: str) -> None:
-    with zipfile.ZipFile(folder / "evil.zip", "w") as file:
-        file.writestr("evil.py", code)
-
-
-def as_library(folder: Path, _code: str) -> None:
-    """A library, which cannot leave a mark."""
-    spec = find_spec("_ctypes")
-    assert spec is not None
-    shutil.copy(str(spec.origin), folder / "_ctypes.so")
-
-
-IMPORT = "sys.path[:0] = [folder, folder + '/evil.zip']; import evil"
-LOAD = (
-    "from importlib.util import spec_from_file_location as at, module_from_spec as new; "
-    "spec = at({0!r}, folder + {1!r}); module = new(spec); spec.loader.exec_module(module)"
-)
-WAYS = {
-    "a module": (as_source, IMPORT),
-    "a package": (as_package, IMPORT),
-    "bytecode": (as_bytecode, IMPORT),
-    "a zip file": (as_zip, IMPORT),
-    "a module of a folder on the path": (as_source, "import apps.evil.evil"),
-    "a module by its file": (as_source, LOAD.format("evil", "/evil.py")),
-    "a library by its file": (as_library, LOAD.format("_ctypes", "/_ctypes.so")),
-    "a script": (as_source, "import runpy; runpy.run_path(folder + '/evil.py')"),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_received_code_does_not_run(tmp_path: Path, way: str) -> None:
-    """With the hooks nothing of it is executed; without them it is, so the test can fail."""
-    make, statement = WAYS[way]
-    folder, mark = tmp_path / "apps" / "evil", tmp_path / "mark"
-    folder.mkdir(parents=True)
-    make(folder, f"open({str(mark)!r}, 'w').close()\n")
-    hooks = f"sys.path.insert(0, {str(FOLDER)!r}); import own_code_only as own; "
-    hooks += "sys.path.pop(0); own.keep_received_code_out(); "
-
-    def run(text: str) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            [sys.executable, "-P", "-c", f"import sys; folder = {str(folder)!r}; {text}"],
-            env=os.environ | {"FLWR_HOME": str(tmp_path), "PYTHONPATH": str(tmp_path)},
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-
-    refused = run(hooks + statement)
-    assert refused.returncode != 0
-    assert not mark.exists()
-    assert b"ImportError" in refused.stderr or b"ModuleNotFoundError" in refused.stderr
-    allowed = run(statement)
-    assert allowed.returncode == 0, allowed.stderr.decode()
-    assert mark.exists() or make is as_library
-
-
-def test_only_one_program_of_flower_runs_apps(tmp_path: Path) -> None:
-    environment = app_environment(tmp_path, "flwr-clientapp", tmp_path / "socket")
-    first = Path(environment["PATH"].split(os.pathsep)[0])
-    names = {p.name for p in distribution("flwr").entry_points if p.name.startswith("flwr-")}
-    assert {p.name for p in first.iterdir()} == names >= {"flwr-clientapp", "flwr-serverapp"}
-    for name in sorted(names):  # with Flower's own arguments, and with our hooks
-        done = subprocess.run(
-            [name, "--help"], env=environment, capture_output=True, timeout=120, check=False
-        )
-        assert (done.returncode == 0) is (name == "flwr-clientapp"), name
-    assert environment[SOCKET] == str(tmp_path / "socket")
+def test_messages() -> None:
+    for data in (b"", b"\x00\xff"):
+        assert unpacked(packed(data)) == data
+    assert unpacked(packed(None)) is None
+    assert unpacked(RecordDict({"isthmus": ConfigRecord({"data": "text"})})) is None
+    assert unpacked(RecordDict()) is None

@@ -1,317 +1,161 @@
-"""A federation over Flower: real processes, TLS, authenticated nodes."""
+"""The hospitals of the tutorial in a SuperLink and SuperNodes of Flower, with TLS."""
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.processes.hospitals import LONG, Hospitals, require_pooled
+from tests.processes.hospitals import COMMAND, environment
+from tests.processes.tutorial import HOSPITALS, entries, learned_over_grpc, prepare
 
-from isthmus.errors import FederationError
-from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport.certificates import node_key, own_certificate
-from isthmus.joint.transport.child_process import free_port
-from isthmus_flower.programs import flower_environment, flower_program
-from isthmus_flower.superlink import FlowerSuperLink
-from isthmus_flower.supernode import FlowerSuperNode
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.joint.transport.certificates import own_certificate
+from isthmus.joint.transport.child_process import ChildProcess, free_port
 
-pytest.importorskip("flwr")
-FLOWER = ("--carrier", "flower")
-TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
+if find_spec("flwr") is None:
+    pytest.skip("needs Flower", allow_module_level=True)
+import isthmus_flower
 
-
-@contextmanager
-def stranger(
-    world: Hospitals, name: str, key: Path, certificate: Path
-) -> Iterator[FlowerSuperNode]:
-    """A node that should not get in."""
-    state = world.folder / name
-    state.mkdir()
-    node = FlowerSuperNode(state, state / "socket", f"127.0.0.1:{world.port}", certificate, key)
-    try:
-        yield node
-    finally:
-        node.stop()
+BIN = Path(sys.executable).parent
+APP = Path(isthmus_flower.__file__).parent / "app"
 
 
-EVIL = """
-import sys
-import time
-from pathlib import Path
-Path({mark!r} + Path(sys.argv[0]).name).touch()
-from flwr.app import ConfigRecord, Message, RecordDict
-from flwr.serverapp import ServerApp
-from flwr.clientapp import ClientApp
-server = ServerApp()
-client = ClientApp()
+class Deployment:
+    """A SuperLink and three SuperNodes, each with a folder of its own for Flower."""
 
-@client.query()
-def steal(message, context):
-    return Message(content=message.content, reply_to=message)
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder, self._stack = folder, stack
+        self.address = f"127.0.0.1:{free_port()}"
+        self._certificate = folder / "flower.crt"
+        certificate, key = own_certificate("superlink", ["127.0.0.1"])
+        self._certificate.write_bytes(certificate)
+        (folder / "flower.pem").write_bytes(key)
+        port = self.address.rpartition(":")[2]
+        self._start(
+            *("lead", "flower-superlink", "--host", "127.0.0.1", "--port", port),
+            *("--ssl-ca-certfile", str(self._certificate), "--ssl-certfile"),
+            *(str(self._certificate), "--ssl-keyfile", str(folder / "flower.pem")),
+        )
+        for name in HOSPITALS:
+            socket = folder / f"{name}.socket"
+            self._start(
+                *(name, "flower-supernode", "--node-config", f'isthmus-socket="{socket}"'),
+                *("--superlink", self.address, "--root-certificates"),
+                *(str(self._certificate), "--host", "127.0.0.1", "--port", str(free_port())),
+            )
 
-@server.main()
-def send(grid, context):
-    while not (nodes := list(grid.get_node_ids())):
-        time.sleep(0.5)
-    content = RecordDict({{"x": ConfigRecord({{"y": 1}})}})
-    messages = [Message(content, n, "query") for n in nodes]
-    replies = list(grid.send_and_receive(messages, timeout=120))
-    Path({mark!r}).write_text(str([r.has_error() for r in replies]))
-"""
-PROJECT = """
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-[project]
-name = "evil"
-version = "1.0.0"
-license = "Apache-2.0"
-dependencies = []
-[tool.flwr.app]
-publisher = "stranger"
-[tool.flwr.app.components]
-serverapp = "{package}.server:app"
-clientapp = "{package}.client:app"
-"""
+    def _environment(self, name: str) -> dict[str, str]:
+        home = self.folder / f"flower of {name}"
+        home.mkdir(exist_ok=True)
+        return environment() | {
+            "FLWR_HOME": str(home),
+            "FLWR_TELEMETRY_ENABLED": "0",
+            "FLWR_DISABLE_UPDATE_CHECK": "1",
+            "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        }
 
+    def _start(self, name: str, program: str, *arguments: str) -> None:
+        variables = self._environment(name)
+        settings = {"home": str(self.folder / name), "study": str(self.folder / "study")}
+        (Path(variables["FLWR_HOME"]) / "isthmus.json").write_text(json.dumps(settings))
+        process = ChildProcess([str(BIN / program), *arguments], variables, self._log(name))
+        self._stack.callback(process.stop)
 
-def control(world: Hospitals, *arguments: str | Path) -> dict[str, Any]:
-    """Run a command of Flower at the coordinator's SuperLink, as anyone can who reaches it."""
-    home = world.folder / "stranger's home"
-    home.mkdir(exist_ok=True)
-    (home / "config.toml").write_text(
-        f'[superlink.x]\naddress = "127.0.0.1:{world.port}"\n'
-        f'root-certificates = "{world.study_folder / "coordinator.crt"}"\n'
-    )
-    done = subprocess.run(
-        [flower_program("flwr"), *map(str, arguments), "x", "--format", "json"],
-        env=flower_environment(home),
-        cwd=world.folder,
-        capture_output=True,
-        check=False,
-    )
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert found["success"], done.stdout + done.stderr
-    return found
+    def join(self, name: str) -> subprocess.Popen[bytes]:
+        """Start the own process of a site."""
+        command = [*COMMAND, "site", "join", name, "study", "--socket", f"{name}.socket"]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(
+                command, cwd=self.folder, env=environment(), stdout=log, stderr=log
+            )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.terminate)
+        return process
 
+    def _log(self, name: str) -> Path:
+        return self.folder / f"{name}.flower.log"
 
-def hand_in(world: Hospitals, mark: Path, *, only_evil: bool = False) -> None:
-    """Submit two apps; Flower takes them. The second has the names of our own app."""
-    for package in ("evil",) if only_evil else ("evil", "isthmus_relay"):
-        app = world.folder / f"{package} app"
-        (app / package).mkdir(parents=True)
-        (app / "pyproject.toml").write_text(PROJECT.format(package=package))
-        (app / package / "__init__.py").touch()
-        for name in ("server", "client"):
-            text = f"{EVIL.format(mark=str(mark))}\napp = {name}\n"
-            (app / package / f"{name}.py").write_text(text)
-        control(world, "run", app)
+    def flwr(self, *arguments: str) -> dict[str, Any]:
+        """Run a command of Flower, as anyone who may submit runs; return what it answers."""
+        variables = self._environment("submitter")
+        (Path(variables["FLWR_HOME"]) / "config.toml").write_text(
+            f'[superlink.consortium]\naddress = "{self.address}"\n'
+            f'root-certificates = "{self._certificate}"\n'
+        )
+        done = subprocess.run(
+            [BIN / "flwr", *arguments, "--format", "json"],
+            env=variables,
+            cwd=self.folder,
+            capture_output=True,
+            timeout=200,
+            check=False,
+        )
+        answer: dict[str, Any] = json.loads(done.stdout or "{}")
+        return answer
 
-
-@LONG
-@pytest.mark.slow
-def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals]) -> None:
-    world = hospitals(60, 80, 2)
-    unknown, other = world.folder / "unknown.pem", world.folder / "other.crt"
-    write_private(unknown, node_key()[0])
-    other.write_bytes(own_certificate("another")[0])
-    certificate = world.study_folder / "coordinator.crt"
-    for name in world.names:
-        world.start(name, *FLOWER)
-    running = world.coordinate(*FLOWER, *TIMES, "-o", str(world.folder / "network.csv"))
-    with (
-        stranger(world, "stranger", unknown, certificate) as first,
-        stranger(world, "misled", world.home("s0") / "node.pem", other) as second,
-    ):
-        tried, mark = False, world.folder / "mark"
-        while running.poll() is None:
-            first.ensure_running()
-            second.ensure_running()
-            time.sleep(0.5)
-            if not tried and " running" in world.log("coordinator"):
-                hand_in(world, mark)
-                tried = True
-        assert running.returncode == 0, world.log("coordinator")
-        assert tried
-        assert list(world.folder.glob("mark*")) == []  # the code that came with it was not run
-        said = first.log.read_text(errors="replace"), second.log.read_text(errors="replace")
-    assert "DONE" in world.log("coordinator")
-    assert world.status()["state"] == "done"
-    require_pooled(world)
-    assert "2004" in said[0] or "registered" in said[0].lower(), said[0][-2000:]
-    assert "certificate" in said[1].lower(), said[1][-2000:]
-    for name in ("stranger", "misled"):
-        assert not (world.folder / name / "ledger.jsonl").exists()
-
-
-@LONG
-@pytest.mark.slow
-def test_a_site_does_not_run_the_code_of_its_coordinator(
-    hospitals: Callable[..., Hospitals], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A coordinator that uses Flower as it is sends an app. Its own half runs, the site's not."""
-    world = hospitals(60, 80, 70)
-    board, mark = world.folder / "board", world.folder / "mark"
-    files = board / "server.crt", board / "server.pem"
-    nodes = {n: c.node for n, c in Folder(world.study_folder).cards().items()}
-    link = FlowerSuperLink(board / "link", "127.0.0.1", world.port, files, nodes)
-    monkeypatch.setattr(link, "_run", lambda: None)
-    link._executor._environment = flower_environment(board / "link" / "flower")
-    try:
-        link.ensure_running()
-        world.start("s0", *FLOWER)
-        hand_in(world, mark, only_evil=True)
+    def run(self, gather: int) -> tuple[str, str]:
+        """Submit a run and wait until it ends; return its number and its status."""
+        options = f'gather={gather} outputs="network.csv"'
+        submit = "run", str(APP), "consortium", "--run-config", options
         end = time.monotonic() + 200
-        while not mark.exists():
-            assert time.monotonic() < end, world.log("s0")
-            time.sleep(0.2)
-        assert mark.read_text() == "[True]"  # an error, and no answer
-        assert [p.name for p in world.folder.glob("mark?*")] == ["markflwr-serverapp"]
-    finally:
-        link.stop()
+        while "run-id" not in (answer := self.flwr(*submit)):
+            assert time.monotonic() < end, self.said()  # the SuperLink is still starting
+            time.sleep(2)
+        end = time.monotonic() + gather + 900
+        while time.monotonic() < end:
+            listed = self.flwr("list", "consortium", "--run-id", answer["run-id"])
+            if (status := str(listed["runs"][0]["status"])).startswith("finished"):
+                return answer["run-id"], status
+            time.sleep(2)
+        raise AssertionError(self.said())
 
-
-@LONG
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_a_stranger_registers_a_node_and_removes_a_member(
-    hospitals: Callable[..., Hospitals],
-) -> None:
-    """It can, with nothing but coordinator.crt. It gets no message, and the member comes back."""
-    world = hospitals(60, 80, 2)
-    private, public = node_key()
-    unknown = world.folder / "unknown.pem"
-    write_private(unknown, private)
-    (world.folder / "unknown.pub").write_bytes(public)
-    world.start("s0", *FLOWER)
-    world.start("s1", *FLOWER)
-    times = ("--gather", "600", *TIMES[2:])
-    running = world.coordinate(*FLOWER, *times, "-o", str(world.folder / "network.csv"))
-    world.await_text("coordinator", "s1: answered")
-    own = json.loads(next((world.folder / "board").glob("study-*/nodes.json")).read_text())
-    control(world, "supernode", "register", world.folder / "unknown.pub")
-    control(world, "supernode", "unregister", own["s1"]["node"])
-    with stranger(world, "stranger", unknown, world.study_folder / "coordinator.crt") as first:
-        first.ensure_running()
-        world.start("s2", *FLOWER)
-        assert running.wait(900) == 0, world.log("coordinator")
-        received = "Receiving: query"
-        assert received in (world.home("s0") / "flower.log").read_text(errors="replace")
-        assert received not in first.log.read_text(errors="replace")
-    require_pooled(world)
-
-
-def test_an_expired_certificate_is_refused(folder: Path) -> None:
-    files = folder / "server.crt", folder / "server.pem"
-    for path, data in zip(files, own_certificate("test", ["127.0.0.1"], days=-1), strict=True):
-        path.write_bytes(data)
-    nodes = {"s0": node_key()[1].decode()}
-    link = FlowerSuperLink(folder / "state", "127.0.0.1", free_port(), files, nodes)
-    try:
-        with pytest.raises(FederationError, match="certificate has expired"):
-            link.ensure_running()
-    finally:
-        link.stop()
-
-
-@LONG
-@pytest.mark.slow
-@pytest.mark.timeout(1200)
-def test_ten_sites_over_tls(hospitals: Callable[..., Hospitals]) -> None:
-    """Took 205 and 248 seconds on two busy cores."""
-    world = hospitals(60, 80, 2, 50, 90, 30, 40, 70, 20, 100)
-    for name in world.names:
-        world.start(name, *FLOWER)
-    long = ("--gather", "600", "--answer", "300", "--pause", "300")
-    running = world.coordinate(*FLOWER, *long, "-o", str(world.folder / "network.csv"))
-    assert running.wait(1100) == 0, world.log("coordinator")
-    require_pooled(world)
-
-
-@LONG
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_kills_over_flower(hospitals: Callable[..., Hospitals]) -> None:
-    """A site and then the coordinator are killed; the same command goes on to the same result.
-
-    Took 59 seconds on two busy cores.
-    """
-    world = hospitals(60, 80, 70)
-    for name in world.names:
-        world.start(name, *FLOWER)
-    out = ("-o", str(world.folder / "network.csv"))
-    running = world.coordinate(*FLOWER, *TIMES, *out)
-    world.await_text("s1", "shares")
-    world.kill("s1")
-    world.await_text("coordinator", "s1: silent")
-    world.start("s1", *FLOWER)
-    end = time.monotonic() + 60
-    while world.status()["state"] != "waiting for silent sites":
-        assert time.monotonic() < end
-        time.sleep(0.1)
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait(60)
-    again = world.coordinate(*FLOWER, *TIMES, *out)
-    assert again.wait(600) == 0, world.log("coordinator")
-    require_pooled(world)
-
-
-def ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+    def said(self) -> str:
+        """The end of the logs of all processes."""
+        return "\n".join(self._log(n).read_text()[-3000:] for n in ("lead", *HOSPITALS))
 
 
 @pytest.fixture
-def far() -> Iterator[tuple[str, str, str]]:
-    """A network namespace behind a cable: its name, our end of the cable, our address."""
-    name, ours, theirs = f"ist{os.getpid()}", f"ista{os.getpid()}"[:15], f"istb{os.getpid()}"[:15]
-    try:
-        ip("netns", "add", name)
-    except (subprocess.CalledProcessError, FileNotFoundError):
-        pytest.skip("network namespaces are not permitted here")
-    try:
-        ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
-        ip("link", "set", theirs, "netns", name)
-        ip("addr", "add", "10.213.7.1/24", "dev", ours)
-        ip("link", "set", ours, "up")
-        for more in (
-            ["addr", "add", "10.213.7.2/24", "dev", theirs],
-            ["link", "set", theirs, "up"],
-        ):
-            ip("-n", name, *more)
-        ip("-n", name, "link", "set", "lo", "up")
-        yield name, ours, "10.213.7.1"
-    finally:
-        ip("netns", "del", name)
+def deployment(folder: Path) -> Iterator[Deployment]:
+    prepare(folder)
+    (folder / "expected.csv").write_text(learned_over_grpc(folder))
+    with ExitStack() as stack:
+        yield Deployment(folder, stack)
 
 
-@LONG
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG")
 @pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_cut_cable(hospitals: Callable[..., Hospitals], far: tuple[str, str, str]) -> None:
-    """The cable to a site is pulled in the middle of a round and put back.
+@pytest.mark.timeout(1800)
+def test_the_hospitals_of_the_tutorial(deployment: Deployment, folder: Path) -> None:
+    """A study that a policy refuses, then the same network as over gRPC."""
+    expected = (folder / "expected.csv").read_text()
+    policy = folder / "south" / "policy.toml"
+    text = policy.read_text()
+    policy.write_text(text.replace("minimum_cohort = 50", "minimum_cohort = 5000"))
+    assert policy.read_text() != text
+    for name in ("north", "east"):
+        deployment.join(name)
+    assert deployment.join("south").wait(300) == ExitCode.REFUSED
+    assert "cannot take part" in (folder / "south.log").read_text()
+    _, status = deployment.run(120)
+    (path,) = (folder / "lead").glob("study-*/status.json")
+    assert json.loads(path.read_text())["why"].startswith("The sites ['south'] did not connect")
+    assert status == "finished:failed"
+    assert [entries(folder, name) for name in HOSPITALS] == [0, 0, 0]
 
-    Took 152 and 173 seconds on two busy cores.
-    """
-    name, cable, address = far
-    world = hospitals(60, 80, 70, host=address)
-    world.start("s0", *FLOWER)
-    world.start("s1", *FLOWER)
-    world.start("s2", *FLOWER, before=["ip", "netns", "exec", name])
-    out = ("-o", str(world.folder / "network.csv"))
-    short = ("--gather", "240", "--answer", "30", "--pause", "400")
-    running = world.coordinate(*FLOWER, "--listen", "0.0.0.0", *short, *out)
-    world.await_text("s2", "shares")
-    ip("link", "set", cable, "down")
-    world.await_text("coordinator", "s2: silent")
-    ip("link", "set", cable, "up")
-    assert running.wait(600) == 0, world.log("coordinator")
-    require_pooled(world)
+    policy.write_text(text)
+    deployment.join("south")
+    number, status = deployment.run(600)
+    assert status == "finished:completed", deployment.said()
+    network = folder / "lead" / f"flower-{number}" / "network.csv"
+    assert network.read_text() == expected
+    assert expected.count("\n") > 4
+    assert [entries(folder, name) for name in HOSPITALS] == [5, 5, 5]

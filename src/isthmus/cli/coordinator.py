@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isthmus.cli.actions import LOOPBACK, add_action, add_carrier
+from isthmus.cli.actions import LOOPBACK, add_action
 from isthmus.cli.drafting import add_draft_options, draft, estimation_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.home_files import add_file_actions
@@ -64,7 +64,6 @@ def add(command: argparse.ArgumentParser) -> None:
         help="network address to listen on, for instance 0.0.0.0 for all addresses of this "
         "machine; by default 127.0.0.1, which only this machine reaches",
     )
-    add_carrier(run)
     add_operation_options(run)
     add_joint_options(run, "ADMM")
     run.add_argument(
@@ -93,7 +92,7 @@ def add(command: argparse.ArgumentParser) -> None:
         ("answer", "300", "for the answer of a site to one message"),
         ("gather", "3600", "for all sites to connect at the beginning"),
         ("pause", "86400", "for silent sites to come back, where a round needs them"),
-        ("reconnect", "60", "for a new connection of a site that has not answered (gRPC)"),
+        ("reconnect", "60", "for a new connection of a site that has not answered"),
     ):
         text = f"waiting time {meaning}; by default {usual}"
         run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=text)
@@ -113,8 +112,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
     identity.save(home / "identity.pem")
     hosts = dict.fromkeys([*options.host, "localhost", "127.0.0.1"])
     certificate, key = own_certificate("isthmus coordinator", list(hosts))
-    (home / "server.crt").write_bytes(certificate)
-    write_private(home / "server.pem", key)
+    (home / "connection.crt").write_bytes(certificate)
+    write_private(home / "connection.pem", key)
     invitation = Invitation.create(f"{options.host[0]}:{options.port}", certificate)
     invitation.write(home / "invitation")
     say(f"Created keys and a certificate in {home}. The private keys never leave this folder.")
@@ -163,7 +162,7 @@ def _learned(
     identity = load_identity(home / "identity.pem")
     journal = FileJournal(state / "journal")  # a second run of the same study ends here
     try:
-        connect: Connect = options.connect or partial(_listening, options, state)
+        connect: Connect = options.connect or partial(_listening, options)
         with connect(study, timeouts, board.watch) as transport:
             if options.restart:
                 restart(journal, study)
@@ -195,36 +194,13 @@ def _learned(
 
 
 def _listening(
-    options: argparse.Namespace, state: Path, _study: Study, timeouts: Timeouts, watch: Watcher
+    options: argparse.Namespace, _study: Study, timeouts: Timeouts, watch: Watcher
 ) -> AbstractContextManager[RemoteTransport]:
     """Listen for the sites over gRPC."""
     from isthmus.joint.agreement.cards import Folder
-    from isthmus.joint.federation.carriers import carrier_named
+    from isthmus.joint.federation.over_grpc import listen
 
-    return carrier_named(options.carrier).coordinator_transport(
-        options.home, state, Folder(options.study), options.listen, timeouts, watch
-    )
-
-
-def run_over(connect: Connect, home: Path, study: Path, more: Sequence[str]) -> ExitCode:
-    """Do what `isthmus coordinator run` does, over the transport of another system.
-
-    Parameters
-    ----------
-    connect
-        Returns the transport to the sites of a study.
-    home, study
-        The private folder of the coordinator, and the shared folder of the study.
-    more
-        Further options of the command.
-    """
-    from isthmus.cli.app import parser
-
-    given = ["coordinator", "run", str(home), str(study), *more]
-    options = parser(given).parse_args(given)
-    options.connect = connect
-    code: ExitCode = options.run(options)
-    return code
+    return listen(options.home, Folder(options.study), options.listen, timeouts, watch)
 
 
 def _share(federation: Any, solution: Any, board: RunDisplay) -> None:

@@ -305,7 +305,7 @@ def write_draft(
 
     variables, drafted = prepared
     author = load_identity(_author(options))
-    certificate = (options.home / "server.crt").read_bytes()
+    certificate = (options.home / "connection.crt").read_bytes()
     study = Study.draft(
         options.title,
         purpose=options.purpose,

@@ -20,7 +20,7 @@ ANSWER = re.compile(r"[0-9a-f]{64}")
 KINDS = (
     (r"identity\.pem", "private key, which signs", "while studies name it"),
     (r"identity-.*\.pem", "earlier private key", "not needed any more"),
-    (r"(node|server|certificate)\.pem", "private key of connections", "while studies name it"),
+    (r"connection\.pem", "private key of connections", "while studies name it"),
     (
         r"card\.toml|succession.*\.toml|.*\.crt|invitation|confirmed",
         "public keys, address, codes",
@@ -33,7 +33,8 @@ KINDS = (
     (r"extract-.*", "rows that were frozen for a study", "until the study is over"),
     (r"study-.*", "state of a study, to resume it", "until the study is over"),
     (r"result-.*", "result of a study", "as long as you want"),
-    (r"flower.*", "messages of Flower", "not needed between runs"),
+    (r"nvflare\.log", "why the site did not answer", "not needed between runs"),
+    (r"flower-.*", "results of a run of Flower", "as long as you want"),
 )
 """Names of files, what they contain, and how long they are needed; see files-at-rest.md."""
 
@@ -101,7 +102,7 @@ def _erased(home: Path, study: str | None) -> list[Path]:
     with FolderLock(home, "the deletion of files"):
         name = "*" if study is None else study[:16]
         patterns = [f"study-{name}", f"extract-{name}", f"result-{name}.*"]
-        patterns += ["identity-*.pem", "flower*"] if study is None else []
+        patterns += ["identity-*.pem", "flower-*", "nvflare.log"] if study is None else []
         paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
         for journal in (path / "journal" for path in paths):
             if journal.exists():

@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from isthmus.cli.actions import add_action, add_carrier
+from isthmus.cli.actions import add_action
 from isthmus.cli.described import NOT_PROMISED, parties_of
 from isthmus.cli.enrolment import add_peers, confirm_roster
 from isthmus.cli.exit_codes import ExitCode
@@ -66,7 +66,12 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="HOST:PORT",
         help="address of the coordinator; by default as in the study folder",
     )
-    add_carrier(join)
+    join.add_argument(
+        "--socket",
+        type=Path,
+        metavar="PATH",
+        help="answer on a Unix socket instead, for a system such as Flower that carries messages",
+    )
     add_operation_options(join)
 
 
@@ -138,7 +143,7 @@ def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.identity import Identity, key_fingerprint, key_text
     from isthmus.joint.agreement.roster import Member
     from isthmus.joint.records.private_files import write_private
-    from isthmus.joint.transport.certificates import node_certificate, node_key
+    from isthmus.joint.transport.certificates import own_certificate
 
     if not NAME.fullmatch(options.name):
         raise FormatError(
@@ -148,11 +153,10 @@ def _new(options: argparse.Namespace) -> ExitCode:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     identity = Identity.generate()
     identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
-    private, public = node_key()
-    write_private(home / "node.pem", private)
+    certificate, key = own_certificate(options.name)
+    write_private(home / "connection.pem", key)
     member = Member(options.name, options.organisation, identity.public)
-    certificate = node_certificate(options.name, private)
-    Card(member, public.decode(), certificate.decode()).write(home / "card.toml")
+    Card(member, certificate.decode()).write(home / "card.toml")
     say(f"Created the site {options.name!r} in {home}. Its private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
     say(f"Fingerprint: {key_fingerprint(identity.public)}")
@@ -165,13 +169,13 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 def _certify(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Card
-    from isthmus.joint.transport.certificates import node_certificate
+    from isthmus.joint.transport.certificates import own_certificate
 
     path: Path = options.home / "card.toml"
     card = Card.read(path)
-    private = (options.home / "node.pem").read_bytes()
-    certificate = node_certificate(card.member.name, private).decode()
-    replace(card, certificate=certificate).write(path)
+    key = (options.home / "connection.pem").read_bytes()
+    certificate, _ = own_certificate(card.member.name, key=key)
+    replace(card, certificate=certificate.decode()).write(path)
     say(f"Wrote a new certificate to {path}. Studies that are drafted with it name it.")
     return ExitCode.DONE
 
@@ -331,9 +335,9 @@ def site_service(home: Path, study: Path, watch: Callable[[Any], None] = lambda 
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
-    from isthmus.joint.federation.carriers import carrier_named
+    from isthmus.joint.federation import over_grpc, over_socket
 
-    folder, carrier = Folder(options.study), carrier_named(options.carrier)
+    folder = Folder(options.study)
     study = folder.study()
     stop = Policy.read(options.home / "policy.toml").stop_path
     watch = SiteWatch(options.home, study, stop, say, as_json=options.log == "json")
@@ -351,9 +355,12 @@ def _join(options: argparse.Namespace) -> ExitCode:
     watch.say("stop file it answers nothing any more.")
     watch.say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
     try:
-        address = options.coordinator or folder.address()
         with watched(options.metrics, watch.figures, watch.problem):
-            carrier.serve(site, folder, address, is_over, watch.say)
+            if options.socket is not None:
+                over_socket.serve(site, options.socket, is_over)
+            else:
+                address = options.coordinator or folder.address()
+                over_grpc.serve(site, folder, address, is_over, watch.say)
     finally:
         site.close()
     return ExitCode.DONE

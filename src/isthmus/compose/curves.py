@@ -13,6 +13,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
@@ -29,7 +30,7 @@ from isthmus.compose.arguments import AnyScore, AnySearch
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, with_prior
 from isthmus.compose.progress import reporter_for
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.graphs.knowledge import without_others
 from isthmus.kernels.greedy import begin_hill_climb
@@ -306,10 +307,11 @@ def _compared(problem: Problem, dag: DAG, gamma: float) -> tuple[Problem, Curved
     If sums of many products would take long, cubics decide whether further functions are needed.
     """
     if problem.statistics.number_of_rows * (4.0 * len(problem.schema)) ** 2 > _STAGED:
-        model = with_score(problem, AdditiveEBIC(gamma, basis=Chebyshev(3, 3.0)), _CURVED)
-        found = challenge_by_curves(_curved(model), dag, problem.knowledge)
-        if found.survives:
-            return model, found
+        with suppress(MismatchError):  # a federation sums only the functions that its study fixes
+            model = with_score(problem, AdditiveEBIC(gamma, basis=Chebyshev(3, 3.0)), _CURVED)
+            found = challenge_by_curves(_curved(model), dag, problem.knowledge)
+            if found.survives:
+                return model, found
     model = with_score(problem, AdditiveEBIC(gamma), _CURVED)
     return model, challenge_by_curves(_curved(model), dag, problem.knowledge)
 

@@ -18,7 +18,6 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import read_variables
 from isthmus.joint.extracts.extract import Extract
 from isthmus.joint.extracts.extract_store import ExtractStore
-from isthmus.joint.federation.carriers import Carrier
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
     StatisticRequest,
@@ -72,7 +71,6 @@ __all__ = [
     "AskNetworks",
     "BrokenEnvelopeError",
     "Card",
-    "Carrier",
     "Client",
     "Coordinator",
     "DifferentialPrivacy",

@@ -21,9 +21,6 @@ from isthmus.errors import AbortedError, FederationError, StudyError
 from isthmus.joint.transport.base import SiteState, Timeouts
 from isthmus.joint.transport.certificates import (
     fingerprint,
-    node_certificate,
-    node_key,
-    node_key_pem,
     own_certificate,
 )
 from isthmus.joint.transport.grpc.credentials import (
@@ -78,8 +75,7 @@ class World:
         self._stack.enter_context(self.transport)
 
     def credentials(self, name: str, coordinator: bytes | None = None) -> SiteCredentials:
-        private, _ = node_key()
-        own = node_certificate(name, private), node_key_pem(private)
+        own = own_certificate(name)
         return SiteCredentials(*own, coordinator or self.certificate)
 
     def join(

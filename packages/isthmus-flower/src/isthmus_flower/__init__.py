@@ -1,5 +1,1 @@
-"""Flower as the carrier of an Isthmus federation: ``--carrier flower``."""
-
-from isthmus_flower.carrier import FlowerCarrier
-
-__all__ = ["FlowerCarrier"]
+"""Isthmus studies as apps of Flower: a ServerApp for the SuperLink, a ClientApp for SuperNodes."""

@@ -13,15 +13,11 @@ from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
-from isthmus.cli.coordinator import run_over
-from isthmus.errors import FormatError, IsthmusError
+from isthmus.errors import IsthmusError
 from isthmus.joint import Study
 from isthmus.joint.transport.base import Timeouts, Watcher
-from isthmus_nvflare.settings import Settings
+from isthmus_nvflare.settings import machine
 from isthmus_nvflare.transport import NVFlareTransport
-
-OPTIONS = ("answer", "gather", "missing", "pause", "score", "search", "seed", "time-limit")
-"""Options of `isthmus coordinator run` that a job may set. None of them names a file."""
 
 
 @final
@@ -45,11 +41,6 @@ class StudyController(Controller):
         options: Mapping[str, str | float] = {},
     ) -> None:
         super().__init__(task_check_period=0.05)
-        folders = [name for name in outputs if not name or Path(name).name != name]
-        if folders:
-            raise FormatError(f"Outputs are names of files, without a folder: {folders} are not.")
-        if unknown := sorted(set(options) - set(OPTIONS)):
-            raise FormatError(f"A job cannot set {unknown}; it can set {list(OPTIONS)}.")
         self._outputs = tuple(outputs)
         self._options = dict(options)
 
@@ -58,8 +49,6 @@ class StudyController(Controller):
 
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         folder = Path(fl_ctx.get_workspace().get_run_dir(fl_ctx.get_job_id()))
-        more = [word for name in self._outputs for word in ("-o", str(folder / name))]
-        more += [f"--{name}={value}" for name, value in self._options.items()]
 
         def connect(
             study: Study, timeouts: Timeouts, watch: Watcher
@@ -68,8 +57,7 @@ class StudyController(Controller):
             return nullcontext(NVFlareTransport(*place, study.roster, timeouts, watch))
 
         try:
-            settings = Settings.read(fl_ctx)
-            run_over(connect, settings.home, settings.study, more)
+            machine(fl_ctx).coordinate(connect, folder, self._outputs, self._options)
         except (IsthmusError, OSError) as error:
             self.system_panic(str(error), fl_ctx)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import final
 
 from nvflare.apis.event_type import EventType
@@ -12,10 +11,9 @@ from nvflare.apis.fl_context import FLContext
 from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
-from isthmus.cli.site import site_service
 from isthmus.errors import IsthmusError
 from isthmus.joint import SiteService
-from isthmus_nvflare.settings import MESSAGE, TASK, Settings
+from isthmus_nvflare.settings import MESSAGE, TASK, machine
 
 LOG = "nvflare.log"
 """File in the site's private folder that says why the site does not answer."""
@@ -56,14 +54,10 @@ class SiteExecutor(Executor):
         """Return the service of the site; ``None`` while it cannot take part."""
         if self._site is None:
             try:
-                settings = Settings.read(context)
-            except IsthmusError as error:
+                self._site = machine(context).site(LOG)
+            except (IsthmusError, OSError) as error:
                 self.log_warning(context, str(error))
                 return None
-            try:
-                self._site = site_service(settings.home, settings.study)
-            except (IsthmusError, OSError) as error:
+            if self._site is None:
                 self.log_warning(context, f"Isthmus does not take part: see {LOG} in its folder.")
-                with (settings.home / LOG).open("a", encoding="utf-8") as log:
-                    log.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} {error}\n")
         return self._site

@@ -15,9 +15,6 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.toml import Reader, document, plain
 
 FORMAT = "isthmus-card/1"
-REACHED_BY = ("node", "certificate", "address")
-"""How the transport reaches and identifies a site."""
-
 SHARED_FILE_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -30,19 +27,14 @@ class Card:
     ----------
     member
         Name, organisation and public key.
-    node
-        The public key by which Flower identifies the site, in OpenSSH format; empty for a party
-        of a protocol that does not use Flower.
     certificate
-        The certificate with which the party connects to another party directly, in PEM format;
-        empty if it never does.
+        The certificate with which it connects to others, in PEM format.
     address
-        Host and port under which the other party reaches it.
+        Host and port under which another party reaches it; empty if none does.
     """
 
     member: Member
-    node: str = ""
-    certificate: str = ""
+    certificate: str
     address: str = ""
 
     @classmethod
@@ -50,16 +42,14 @@ class Card:
         """Read a file that `write` wrote."""
         top = Reader.parse(Path(path).read_bytes(), "card", FORMAT)
         member = top.record(Member)
-        rest = [top.take(name, str, "") for name in REACHED_BY]
-        if not any(rest):
-            top.problems.append(f"one of {list(REACHED_BY)} is needed")
+        certificate, address = top.take("certificate", str), top.take("address", str, "")
         top.finish()
-        return cls(member(), *rest)
+        return cls(member(), certificate, address)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a TOML file."""
-        reached = {name: value for name in REACHED_BY if (value := getattr(self, name))}
-        text = document({"format": FORMAT, **plain(self.member), **reached}, {})
+        values = {"certificate": self.certificate} | ({"address": a} if (a := self.address) else {})
+        text = document({"format": FORMAT, **plain(self.member), **values}, {})
         Path(path).write_text(text, encoding="utf-8")
 
 

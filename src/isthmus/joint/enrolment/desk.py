@@ -150,16 +150,16 @@ def serving(desk: Desk, home: Path, invitation: Invitation, listen: str) -> Iter
     desk
         Keeps what they send.
     home
-        The private folder of the coordinator, with ``server.crt`` and ``server.pem``.
+        The private folder of the coordinator, with ``connection.crt`` and ``connection.pem``.
     invitation
         The invitation that was sent to the sites, with the port to listen on.
     listen
         The network address to listen on.
     """
-    require_private(home / "server.pem")
+    require_private(home / "connection.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_cert_chain(home / "server.crt", home / "server.pem")
+    context.load_cert_chain(home / "connection.crt", home / "connection.pem")
     port = int(invitation.address.rpartition(":")[2])
     server = _Server((listen, port), desk, invitation.token, context)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

@@ -28,7 +28,7 @@ from isthmus.joint.enrolment.desk import (
     enrolled_bytes,
 )
 from isthmus.joint.enrolment.invitation import Invitation
-from isthmus.joint.federation.carriers import require_pins
+from isthmus.joint.federation.over_grpc import require_pins
 from isthmus.joint.transport.certificates import fingerprint
 
 PAUSE = 1.0

@@ -397,12 +397,13 @@ class Federation(Source):
                 "The study has differential privacy, for which there are moments and counts only. "
                 "Use a score without basis functions."
             )
-        if AskFeatures.name not in self._study.requests or (agreed and agreed.basis != basis):
-            fixed = "allows none" if agreed is None else f"fixes {agreed.basis!r}"
+        allowed = AskFeatures.name in self._study.requests
+        if not allowed or (agreed and agreed.basis != basis):
+            fixed = f"fixes {agreed.basis!r}" if allowed and agreed else "allows none"
             raise MismatchError(
                 f"The basis functions {basis!r} are needed, and the study {fixed}. Draft a study "
-                "that names the search or the score, such as 'isthmus coordinator draft --exact "
-                "--search LiNGAM'."
+                "for a score or search that needs them: 'isthmus coordinator draft --exact --score "
+                "AdditiveEBIC' for those that challenge lines, '--search LiNGAM' for LiNGAM."
             )
 
     def ask(self, request: SumRequest[T]) -> T:

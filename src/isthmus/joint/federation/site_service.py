@@ -27,8 +27,8 @@ from isthmus.joint.transport.nodes import answer_greeting, is_greeting
 class SiteService:
     """Answers the messages of a coordinator for one site.
 
-    Only the process that runs this service sees the data and the keys. A carrier, for instance
-    gRPC, passes messages to `handle`. Whatever relays them sees no more than the coordinator.
+    Only the process that runs this service sees the data and the keys. A transport, for
+    instance gRPC, passes messages to `handle`. What relays them sees what the coordinator sees.
 
     Parameters
     ----------

@@ -314,7 +314,7 @@ class TwoParty(Source):
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         trusted = self._state / "trusted.crt"
         trusted.write_bytes(alone(self._cards[self._other.name].certificate))
-        own = self._home / "certificate.crt", self._home / "certificate.pem"
+        own = self._home / "connection.crt", self._home / "connection.pem"
         return Credentials(*own, trusted, self._other.certificate)
 
     def _run(self, request: TwoPartyRequest, credentials: Credentials) -> Computation:

@@ -25,39 +25,28 @@ CLOCKS = timedelta(days=2)
 
 
 def own_certificate(
-    name: str, hosts: Sequence[str] = (), *, days: int = 825
+    name: str, hosts: Sequence[str] = (), *, key: bytes | None = None, days: int = 825
 ) -> tuple[bytes, bytes]:
-    """Return a certificate that signs itself, and its private key.
+    """Return a certificate that signs itself, and its private key: this one, or a new one.
 
     Another party trusts this certificate alone, because a study names its fingerprint. That of a
     server has the names and addresses of its `hosts`.
     """
     require()
-    key = _new_key()
-    return _signed_by_itself(name, key, days, hosts), _pem(key)
+    private = _new_key() if key is None else _read_key(key)
+    return _signed_by_itself(name, private, days, hosts), _pem(private)
 
 
-def node_certificate(name: str, private: bytes, *, days: int = 825) -> bytes:
-    """Return a certificate that signs itself, for a private key that `node_key` returned."""
-    return _signed_by_itself(name, _read_node_key(private), days)
-
-
-def node_key_pem(private: bytes) -> bytes:
-    """Return a private key that `node_key` returned in the format that TLS needs."""
-    return _pem(_read_node_key(private))
-
-
-def _read_node_key(private: bytes) -> EllipticCurvePrivateKey:
+def _read_key(private: bytes) -> EllipticCurvePrivateKey:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    require()
     try:
-        key = load_ssh_private_key(private, password=None)
+        key = load_pem_private_key(private, password=None)
     except ValueError as error:
-        raise FormatError("This is not a private key in OpenSSH format.") from error
+        raise FormatError("This is not a private key in PEM format.") from error
     if not isinstance(key, EllipticCurvePrivateKey):
-        raise FormatError("The key of the transport must be on an elliptic curve.")
+        raise FormatError("The key of connections must be on an elliptic curve.")
     return key
 
 
@@ -135,21 +124,6 @@ def _first(certificate: bytes | str) -> Any:
         return x509.load_pem_x509_certificate(text)
     except ValueError as error:
         raise FormatError("This is not a certificate in PEM format.") from error
-
-
-def node_key() -> tuple[bytes, bytes]:
-    """Return the private and public key that identify a site to the transport, for OpenSSH."""
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-        PublicFormat,
-    )
-
-    require()
-    key = _new_key()
-    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
-    return private, key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
 
 
 def _new_key() -> EllipticCurvePrivateKey:

@@ -104,8 +104,8 @@ def require_pinned(certificate: bytes | str, pinned: str, whose: str) -> None:
     """Raise `StudyError` unless a certificate is the one that the study names."""
     if not pinned:
         raise StudyError(
-            "The study names no certificates, which gRPC needs. Draft it again with the cards of "
-            "its sites, or run it with another carrier."
+            "The study names no certificates, which connections need. Draft it again with the "
+            "cards of its sites."
         )
     if fingerprint(certificate) != pinned:
         raise StudyError(
