@@ -6,6 +6,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -213,8 +214,28 @@ def test_with_noise_nothing_is_published_that_had_none(tmp_path: Path) -> None:
         assert sent
         assert all(e["rho"] > 0 for e in sent)
     table = pooled(TABLES)
-    for name, text in published(solution, tmp_path).items():
+    said = " ".join((solution.choice, *solution.notes))
+    for name, text in ({"sentences": said} | published(solution, tmp_path)).items():
         for number in (ROWS, *(int(table[flag].sum()) for flag in FLAGS)):
+            for shown in (f"{number}", f"{number:,}"):
+                assert not re.search(rf"(?<![\d.,#]){shown}(?![\d.,])", text), (name, shown)
+
+
+def test_sentences_have_no_numbers_of_rows(tmp_path: Path) -> None:
+    """The sentence about curves says the exact number of rows of all sites together."""
+    tables = {}
+    for i, (name, rows) in enumerate(SITES.items()):
+        rng = np.random.default_rng(i)
+        age = rng.normal(size=rows)
+        tables[name] = {"age": age, "risk": age**2 + rng.normal(size=rows)}
+    solution = ist.learn(ist.Federation.simulate(tables), progress=False)
+    assert f"n = {ROWS:,}" in solution.choice
+    solution = replace(
+        solution, notes=(f"Copied: {ROWS} of 4,562 rows of 'visit 2019' (41.273%).",)
+    )
+    assert solution.published().notes == ("Copied: 4600 of 4,600 rows of 'visit 2019' (41.3%).",)
+    for name, text in published(solution, tmp_path).items():
+        for number in (ROWS, ROWS + 1):
             for shown in (f"{number}", f"{number:,}"):
                 assert not re.search(rf"(?<![\d.,#]){shown}(?![\d.,])", text), (name, shown)
 

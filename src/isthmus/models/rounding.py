@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from math import floor, log10, sqrt
@@ -99,6 +100,25 @@ def _rounded_lines(network: GaussianNetwork) -> GaussianNetwork:
 def rounded_rows(n: int) -> int:
     """Return a number of rows with two digits."""
     return int(significant(n, ROW_DIGITS))
+
+
+_NUMBER = r"(?<![\w.,])(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)"
+_QUOTED = r"(?<!\w)'[^']*'(?!\w)|`[^`]*`|\"[^\"]*\""
+
+
+def rounded_text(text: str) -> str:
+    """Return sentences whose integers have two digits and other numbers three; no quoted name."""
+
+    def rounded(found: re.Match[str]) -> str:
+        written = found[0]
+        if written[0] in "'`\"":
+            return written
+        value = float(written.replace(",", ""))
+        if value.is_integer() and "." not in written and "e" not in written:
+            return f"{rounded_rows(int(value)):{',' if ',' in written else ''}}"
+        return f"{significant(value):.12g}"
+
+    return re.sub(f"{_QUOTED}|{_NUMBER}", rounded, text)
 
 
 def _rounded_table(table: Floats, counts: Any) -> Floats:

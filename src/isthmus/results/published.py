@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GPNetwork, Level, Network
-from isthmus.models.rounding import rounded_network, rounded_rows, rounded_values, significant
+from isthmus.models.rounding import (
+    rounded_network,
+    rounded_rows,
+    rounded_text,
+    rounded_values,
+    significant,
+)
 from isthmus.results.directions import Directions, Edges
 
 if TYPE_CHECKING:
@@ -103,6 +109,8 @@ def published(solution: Solution) -> Solution:
     return replace(
         solution,
         score=significant(solution.score, SCORE_DIGITS),
+        choice=rounded_text(solution.choice),
+        notes=tuple(map(rounded_text, solution.notes)),
         details=replace(details, **changed),
         statistics_kept=None if kept is None else RoundedStatistics(kept),
         parameters_kept=None if own is None else rounded_network(own),
