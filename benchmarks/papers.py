@@ -33,7 +33,7 @@ def write(name: str, remark: str, columns: Row, rows: Iterable[Row]) -> None:
     table = "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
     commit = subprocess.run(
         ["git", "log", "-1", "--format=%h", "--", "src", "benchmarks/papers.py"],
-        cwd=HERE, capture_output=True, text=True, check=False,
+        cwd=HERE.parent, capture_output=True, text=True, check=False,
     ).stdout.strip()  # fmt: skip
     stamp = (
         f"Code of commit {commit}, Python {platform.python_version()}, NumPy {np.__version__}, "
@@ -215,8 +215,11 @@ def rbnets() -> None:
     table = ist.parent_sets(codes, score=ist.BIC(), max_parents=3, jobs=1)
     listing = time.process_time() - begin
     timed("`AStar()`", lambda: ist.solve(table, search=ist.AStar()).score)
-    timed("`OBS()`, one second", lambda: ist.solve(table, search=ist.OBS(), time_limit=1).score)
-    timed("`Boss()`, one start", lambda: ist.solve(table, search=ist.Boss()).score)
+    timed(
+        "`OBS()`, at most one second",
+        lambda: ist.solve(table, search=ist.OBS(), time_limit=1).score,
+    )
+    timed("`Boss()`", lambda: ist.solve(table, search=ist.Boss()).score)
     for label, epsilon in (("UCB", None), ("ε-greedy, ε = 0.1", 0.1)):
         for seed in range(1):
             begin = time.process_time()

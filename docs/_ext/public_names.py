@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PLACE = "reference/names/"
-SECTIONS = ("tutorials", "how-to", "explanation")
+SECTIONS = ("tutorials", "how-to", "explanation", "papers")
 LISTS = re.compile(
     r"^\.\. currentmodule:: (\S+)\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   .*\n)+)", re.M
 )
