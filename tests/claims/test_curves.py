@@ -117,7 +117,7 @@ def test_hidden_causes_are_searched_with_curves() -> None:
     assert all("z" in edge[:2] for edge in pag.edges)
 
 
-@pytest.mark.parametrize("shape", ["curve", "levels"])
+@pytest.mark.parametrize("shape", ["curve", "levels", "rare"])
 def test_engines_and_federations_give_the_same(shape: str) -> None:
     duckdb, pd = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
     frame = pd.DataFrame(effects_of_one_cause(shape, 3000, 0))
