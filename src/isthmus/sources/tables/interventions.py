@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
@@ -17,13 +18,18 @@ from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
 from isthmus.sources.tables.missing import AdaptableT, Missing, is_absent
 from isthmus.sources.tables.series import numpy_columns
-from isthmus.statistics import CountPlan, Expansion, Schema, Statistic
+from isthmus.statistics import CountPlan, Expansion, Moments, Schema, Statistic
 from isthmus.statistics.regimes import Regimes
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
 
 Columns = dict[str, NDArray[Any]]
+
+_FEW_PARTS = 2
+"""With more sets of free rows, moments are those of all rows minus those of the targets."""
+_MOST_OF_SQUARES = 0.9
+"""Share of the sum of squares of a column up to which rows are subtracted."""
 
 
 @final
@@ -101,7 +107,9 @@ class Interventions(Source):
         schema = self.schema()
         free = np.array([[v not in t for t in self._targets] for v in schema.names])
         patterns, part_of = np.unique(free, axis=0, return_inverse=True)
-        parts = []
+        parts: list[Statistic] = []
+        whole = Frame(self._columns, schema=schema)
+        total = whole.moments() if needs is Moments and len(patterns) > _FEW_PARTS else None
         for pattern in patterns:
             rows = pattern[self._regime]
             if not rows.any():
@@ -110,10 +118,28 @@ class Interventions(Source):
                     f"The variables {names} were targets in all rows, so nothing tells what they "
                     "depend on. Add rows of another regime, or leave these columns out."
                 )
-            part = {n: self._columns[n][rows] for n in schema.names}
-            parts.append(needs.gather(Frame(part, schema=schema)))
+            rest: Statistic | None = None if total is None else self._without(total, ~rows)
+            if rest is None:
+                part = {n: self._columns[n][rows] for n in schema.names}
+                rest = needs.gather(Frame(part, schema=schema))
+            parts.append(rest)
         return Regimes(
             schema, len(self._regime), tuple(parts), tuple(part_of.ravel().tolist()), self._targets
+        )
+
+    def _without(self, total: Moments, rows: NDArray[np.bool_]) -> Moments | None:
+        """Return the moments without some rows; None if the difference would lose digits."""
+        if not rows.any():
+            return total
+        if 2 * int(rows.sum()) > len(rows):
+            return None
+        schema = total.schema
+        own = Frame({n: self._columns[n][rows] for n in schema.names}, schema=schema).moments()
+        own = own.shifted(total.shift)
+        if (own.gram.diagonal() > _MOST_OF_SQUARES * total.gram.diagonal()).any():
+            return None
+        return replace(
+            total, n=total.n - own.n, sums=total.sums - own.sums, gram=total.gram - own.gram
         )
 
     def adapt(self, score: AdaptableT) -> AdaptableT:
