@@ -14,5 +14,6 @@ def packed(data: bytes | None) -> RecordDict:
 
 def unpacked(content: RecordDict) -> bytes | None:
     """Return what `packed` was given."""
-    data = content.config_records.get(RECORD, {}).get(DATA)
+    record = content.config_records.get(RECORD)
+    data = None if record is None else record.get(DATA)
     return data if isinstance(data, bytes) else None
