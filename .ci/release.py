@@ -196,9 +196,11 @@ def main(folder: Path) -> None:
         version = tomllib.load(file)["project"]["version"]
     run(sys.executable, "packaging/set_version.py", "--check", version)
     epoch = run("git", "log", "-1", "--format=%ct").strip()
+    sources = folder / "sources"
+    copy_tree(sources)
     for name in ("first", "second"):  # in folders of different length, whose names must not matter
         tree = folder / name / ("tree" if name == "first" else "another-tree")
-        copy_tree(tree)
+        shutil.copytree(sources, tree)
         (folder / name / "dist").mkdir()
         for project in projects(tree):
             build(project, folder / name / "dist", built_for, epoch)
