@@ -50,6 +50,7 @@ CONCEPTS: dict[str, tuple[set[str], str]] = {
 
 OTHERWISE = {
     ("impute", "draws"): "by default one table with expected values, and nothing is drawn",
+    ("changes", "draws"): "draws of parameters for an interval, not of graphs",
     ("ADMM", "penalty"): "a federation has no criterion that chooses it",
 }
 

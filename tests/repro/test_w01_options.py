@@ -30,6 +30,7 @@ VALUES = (
     "isthmus.graphs",
     "isthmus.kernels",
     "isthmus.metrics",
+    "isthmus.published",
     "isthmus.models",
     "isthmus.objectives",
     "isthmus.report",

@@ -11,7 +11,7 @@ from isthmus.compose.arguments import check_count, check_dag, check_kinds, check
 from isthmus.compose.prepare import refuse_left_to_scores
 from isthmus.errors import ArgumentError, MismatchError, SchemaError
 from isthmus.fitting.changes import (
-    Sums,
+    MomentSums,
     drawn_tables,
     linear_measure,
     regression_changed,
@@ -181,7 +181,7 @@ def _linear(
     place = graph.index(outcome)
     for source in pair:
         moments = source.moments(graph.nodes).without_features()
-        own = Sums(float(moments.n), moments.mean(), moments.scatter())
+        own = MomentSums(float(moments.n), moments.mean(), moments.scatter())
         sums.append(own)
         variance = own.scatter[place, place] / max(own.n - 1.0, 1.0)
         observed.append(float(variance if spread else own.mean[place]))

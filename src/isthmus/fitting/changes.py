@@ -79,18 +79,18 @@ class LinearMechanisms:
 
 @final
 @dataclass(frozen=True)
-class Sums:
+class MomentSums:
     """Number of rows, means and centred products of all nodes, in topological order."""
 
     n: float
     mean: Floats
     scatter: Floats
 
-    def __add__(self, other: Sums) -> Sums:
+    def __add__(self, other: MomentSums) -> MomentSums:
         n, gap = self.n + other.n, self.mean - other.mean
         between = self.n * other.n / n * np.outer(gap, gap)
         mean = (self.n * self.mean + other.n * other.mean) / n
-        return Sums(n, mean, self.scatter + other.scatter + between)
+        return MomentSums(n, mean, self.scatter + other.scatter + between)
 
     def rest(self, child: int, parents: Sequence[int]) -> float:
         """Return the sum of squares of a child that its parents leave."""
@@ -191,7 +191,9 @@ def drawn_tables(
     return found[0], found[1]
 
 
-def regression_changed(before: Sums, after: Sums, child: int, parents: Sequence[int]) -> float:
+def regression_changed(
+    before: MomentSums, after: MomentSums, child: int, parents: Sequence[int]
+) -> float:
     """Return the p-value that intercept, slopes and variance of a regression are the same.
 
     A likelihood ratio, divided by its exact mean for normal noise.

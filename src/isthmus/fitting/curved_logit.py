@@ -53,7 +53,7 @@ def curve_levels(
     per_term = LEAST_ROWS_PER_TERM * (len(plain.levels) - 1)
     if not nodes or len(plain.levels) > _MOST_LEVELS or family.n < per_term * 3:
         return plain
-    return _Search(own, family, plain, pseudo_count).run(log(nodes))
+    return _LogitSearch(own, family, plain, pseudo_count).run(log(nodes))
 
 
 class _Fit(NamedTuple):
@@ -72,7 +72,7 @@ class _Fit(NamedTuple):
 
 
 @final
-class _Search:
+class _LogitSearch:
     """Adds effects to a regression one by one, the most promising first."""
 
     def __init__(
