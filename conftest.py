@@ -41,7 +41,7 @@ LONG_FOLDERS = (
         "CONTRIBUTING.md",
         "packages/",
         "tests/calibration/",
-        "tests/gaussian_processes/",
+        "tests/gp/",
         "tests/laws/",
     ),
     *("tests/matrix/", "tests/neural/", "tests/processes/"),

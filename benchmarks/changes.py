@@ -13,7 +13,7 @@ import numpy as np
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.models import GaussianNetwork
+from isthmus.networks import GaussianNetwork
 
 ROWS, NODES, EDGES = 2000, 10, 15
 

@@ -127,7 +127,7 @@ METHODS: dict[str, tuple[Callable[[np.random.Generator, int, int], Any], Any]] =
 def measure(method: str, d: int, n: int) -> dict[str, Any]:
     """Count the edges of one cell."""
     make, option = METHODS[method]
-    transform = option if isinstance(option, ist.sources.Transform) else None
+    transform = option if isinstance(option, ist.tables.Transform) else None
     search = None if transform is not None else option
     edges: list[int] = []
     start = time.process_time()

@@ -32,8 +32,8 @@ def main(kills: int, seed: int = 1) -> None:
     from tests.processes.hospitals import Hospitals
 
     import isthmus as ist
-    from isthmus.cli.strategies import joint_search_from
-    from isthmus.joint import verify
+    from isthmus.cli.inputs import joint_search_from
+    from isthmus_joint import verify
 
     rng, done, runs = random.Random(seed), Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:

@@ -15,7 +15,7 @@ and random forests as in missForest (scikit-learn, 30 trees, two passes).
 The second table compares what is put into missing cells: root mean square error of numbers in units
 of their standard deviation, wrong categories, and the share of true numbers between the smallest
 and the largest of 20 draws, which is 90.5 % if the draws are calibrated. The network's draws come
-from `isthmus.fitting.incomplete_mixed.completions`, with the graph that was learned.
+from `isthmus.fitting.incomplete.completions`, with the graph that was learned.
 
 Results: results/missing-mixed.md.
 """
@@ -37,7 +37,7 @@ from sklearn.impute import IterativeImputer
 
 import isthmus as ist
 from isthmus.errors import IsthmusError
-from isthmus.fitting.incomplete_mixed import completions
+from isthmus.fitting.incomplete import completions
 
 HERE = Path(__file__).parent
 ROWS, COLUMNS, EDGES, DRAWS = 1_000, 12, 18, 20

@@ -17,8 +17,8 @@ import numpy as np
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.statistics.expectation import Estimated, estimate_moments
-from isthmus.statistics.patterns import PatternRows
+from isthmus.statistics.incomplete import Estimated, estimate_moments
+from isthmus.statistics.tally import PatternRows
 
 RESULT = Path(__file__).parent / "results" / "missing-steps.md"
 HEAD = "| columns | rows | missing | patterns | rows kept | steps | seconds |"

@@ -61,7 +61,7 @@ def main() -> None:
     from tests.processes.hospitals import Hospitals
 
     import isthmus as ist
-    from isthmus.joint import ADMM, Federation, FileJournal, Timeouts
+    from isthmus_joint import ADMM, Federation, FileJournal, Timeouts
 
     delay = float(sys.argv[2]) / 1000 if len(sys.argv) > 2 else 0.0
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:

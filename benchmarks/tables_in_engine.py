@@ -33,8 +33,8 @@ import numpy as np
 import pyarrow as pa
 
 import isthmus as ist
-from isthmus.sources.tables.engines.base import CountedTables
-from isthmus.sources.tables.engines.duckdb import DuckDBEngine
+from isthmus.tables.engines.base import CountedTables
+from isthmus.tables.engines.duckdb import DuckDBEngine
 
 BLOCK, PART = 2**20, 10**8
 """Rows that are drawn at once, and rows of a file."""

@@ -73,8 +73,8 @@ def bare(path: str, kind: str) -> Callable[[], int]:
 
 
 def ours(path: str, kind: str) -> Callable[[], int]:
-    from isthmus.sources import Lazy
     from isthmus.statistics import CountPlan
+    from isthmus.tables import Lazy
 
     def run() -> int:
         source = Lazy(connect().sql(f"FROM '{path}'"))

@@ -1,4 +1,4 @@
-"""Write src/isthmus/joint/agreement/confusables.py from the table of Unicode.
+"""Write packages/isthmus-joint/src/isthmus_joint/agreement/roster.py from the table of Unicode.
 
 Usage: python packaging/write_confusables.py confusables.txt
 The table is at https://www.unicode.org/Public/security/latest/confusables.txt
@@ -10,9 +10,9 @@ import sys
 import unicodedata
 from pathlib import Path
 
-from isthmus.joint.agreement.lookalikes import without_marks
+from isthmus_joint.agreement.roster import without_marks
 
-TARGET = Path(__file__).parents[1] / "src/isthmus/joint/agreement/confusables.py"
+TARGET = Path(__file__).parents[1] / "packages/isthmus-joint/src/isthmus_joint/agreement/roster.py"
 ALPHABETS = ("LATIN", "GREEK", "CYRILLIC", "DIGIT")
 WIDTH = 85
 

@@ -219,7 +219,7 @@ def postgres() -> Iterator[str]:
     path = Path(shutil.which("postgres") or (found[-1] if found else ""))
     if not path.is_file():
         pytest.skip("PostgreSQL is not installed")
-    from isthmus.joint.transport.child_process import free_port
+    from isthmus_joint.transport.certificates import free_port
 
     # The server refuses to run as root, and must not outlive tests that are killed.
     become = [] if shutil.which("setpriv") is None else ["setpriv", "--pdeathsig=INT"]

@@ -74,29 +74,29 @@ print(*{name.partition('.')[0] for name in sys.modules})"""
 
 def test_dir_lists_what_can_be_used() -> None:
     """Editors complete names from it, also of modules that nothing has imported yet."""
-    code = "import isthmus; print(*dir(isthmus)); print(*dir(isthmus.sources))"
+    code = "import isthmus; print(*dir(isthmus)); print(*dir(isthmus.tables))"
     top, sources = (set(line.split()) for line in run(code).splitlines())
     assert {*isthmus.__all__, "io", "metrics", "plots", "report", "simulate"} <= top
-    assert {*isthmus.sources.__all__} <= sources
+    assert {*isthmus.tables.__all__} <= sources
 
 
 def test_learning_from_a_table_imports_no_federation() -> None:
     code = "import sys, isthmus; isthmus.learn; print(*sys.modules)"
     names = run(code).split()
-    assert "isthmus.compose.learn" in names
-    joint = ("isthmus.joint", "isthmus.joint.methods", "isthmus.joint.federation")
+    assert "isthmus.verbs.learn" in names
+    joint = ("isthmus_joint", "isthmus_joint.methods", "isthmus_joint.federation")
     assert [name for name in names if name.startswith(joint)] == []
 
 
 def test_protocols_are_known_wherever_one_begins() -> None:
     """Studies name protocols and requests of packages that nothing else has imported yet."""
-    code = "from isthmus.joint import request_names; print(request_names('secure sums'))"
+    code = "from isthmus_joint import request_names; print(request_names('secure sums'))"
     assert "consensus" in run(code)
 
 
 def test_protocols_name_the_requests_of_the_catalogue() -> None:
-    from isthmus.joint.agreement.protocol_catalogue import PROTOCOLS
-    from isthmus.joint.request_catalogue import REQUESTS
+    from isthmus_joint.agreement.protocol_catalogue import PROTOCOLS
+    from isthmus_joint.request_catalogue import REQUESTS
 
     for protocol in PROTOCOLS:
         assert sorted(protocol.requests) == sorted(

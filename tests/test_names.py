@@ -17,9 +17,9 @@ import isthmus
 SOURCES = Path(isthmus.__file__).parent
 MODULES = (
     *("isthmus", "isthmus.datasets", "isthmus.fitting", "isthmus.graphs", "isthmus.io"),
-    *("isthmus.joint", "isthmus.metrics", "isthmus.models", "isthmus.objectives"),
+    *("isthmus_joint", "isthmus.metrics", "isthmus.networks", "isthmus.objectives"),
     *("isthmus.plots", "isthmus.samplers", "isthmus.scores", "isthmus.searches"),
-    *("isthmus.simulate", "isthmus.sources", "isthmus.statistics", "isthmus.testing"),
+    *("isthmus.simulate", "isthmus.tables", "isthmus.statistics", "isthmus.testing"),
 )
 """Results and reports are left out: their fields are values, not options."""
 

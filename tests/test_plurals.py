@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from isthmus.plurals import rounded
+from isthmus.errors import rounded
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ ALL = {
 
 
 def test_the_reference_has_its_pages() -> None:
-    assert {"isthmus", "isthmus.scores", "isthmus.joint"} <= ALL.keys()
+    assert {"isthmus", "isthmus.scores", "isthmus_joint"} <= ALL.keys()
 
 
 @pytest.mark.parametrize("module", sorted(ALL.keys() - {"isthmus"}))

@@ -43,7 +43,7 @@ def test_predictions_are_those_of_the_network(clinic: Any) -> None:
     assert model.target_ == "dysp"
     assert model.classes_.tolist() == ["no", "yes"]
     network = ist.learn(clinic, kinds={"dysp": "discrete"}).fit()
-    assert not isinstance(network, ist.models.GaussianNetwork)
+    assert not isinstance(network, ist.networks.GaussianNetwork)
     expected = network.predict_probabilities(dict(X), "dysp")
     np.testing.assert_allclose(model.predict_proba(X), expected)
     assert model.score(X, y) == pytest.approx((model.predict(X) == y).mean())
@@ -145,7 +145,7 @@ def test_predictions_average_over_missing_cells(clinic: Any) -> None:
     total = numbers["a"] - 2 * numbers["b"] + rng.normal(size=200)
     regression = BayesianNetwork(missing=ist.DropRows()).fit(numbers, total)
     numbers.loc[0] = [np.nan, 1.0]
-    assert isinstance(regression.network_, ist.models.GaussianNetwork)
+    assert isinstance(regression.network_, ist.networks.GaussianNetwork)
     expected = regression.network_.query("target", {"b": 1.0}).mean[0]
     assert regression.predict(numbers)[0] == pytest.approx(expected)
     assert regression.predict(numbers.astype(object))[0] == pytest.approx(expected)

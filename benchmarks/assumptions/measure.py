@@ -21,8 +21,8 @@ import numpy as np
 from generators import CLEAN, VIOLATED, Table, linear
 
 import isthmus as ist
-from isthmus.compose.assumptions import check_rows
-from isthmus.compose.assumptions.table import RowTable
+from isthmus.verbs.notes import check_rows
+from isthmus.verbs.notes_rows import RowTable
 
 SIZES = ((60, 3), (60, 10), (300, 5), (300, 20), (1000, 10), (2000, 50), (10_000, 10))
 TRUE = re.compile(" exactly|^Constant columns|exact linear relation")

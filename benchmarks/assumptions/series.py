@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-from isthmus.compose.assumptions.series import drifts_or_seasons
+from isthmus.verbs.notes_rows import drifts_or_seasons
 
 Rows = NDArray[np.float64]
 Rng = np.random.Generator

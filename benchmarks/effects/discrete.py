@@ -21,7 +21,7 @@ import numpy as np
 
 import isthmus as ist
 from isthmus.errors import DataError
-from isthmus.models import (
+from isthmus.networks import (
     ConditionalGaussian,
     DiscreteNetwork,
     MixedNetwork,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import DataError
-from isthmus.fitting.standardised_effect import standardised_effect
+from isthmus.fitting.standardised import standardised_effect
 from isthmus.results import PossibleEffect
 from isthmus.statistics import Kind, Schema, Variable
 

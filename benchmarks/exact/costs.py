@@ -1,8 +1,8 @@
 """Estimated and measured CPU time of an exact search: the estimates choose the default search.
 
 ``estimated`` is the time to score every family, from the sizes of the data alone
-(``isthmus/scores/costs.py``); ``measured`` is that of SubsetDP, which leaves out families that a
-bound on the score rules out. The limit in ``isthmus/compose/defaults.py`` is on the estimate.
+(``isthmus/scores/criterion.py``); ``measured`` is that of SubsetDP, which leaves out families that a
+bound on the score rules out. The limit in ``isthmus/verbs/defaults.py`` is on the estimate.
 
     python benchmarks/exact/costs.py > benchmarks/results/exact-costs.md
 """
@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 import isthmus as ist
-from isthmus.compose.prepare import prepare
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.scores import Score
+from isthmus.verbs.prepare import prepare
 
 Table = dict[str, np.ndarray]
 

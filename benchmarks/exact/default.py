@@ -1,6 +1,6 @@
 """How many variables the default can search exhaustively: time of SubsetDP and of Boss.
 
-Dense and sparse linear Gaussian tables of 1,000 rows. The limit in ``isthmus/compose/defaults.py``
+Dense and sparse linear Gaussian tables of 1,000 rows. The limit in ``isthmus/verbs/defaults.py``
 is the largest number of variables whose exact search takes well under a second on both.
 
     python benchmarks/exact/default.py > benchmarks/results/exact-default.md

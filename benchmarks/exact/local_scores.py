@@ -27,7 +27,7 @@ import json, sys, time
 import numpy as np
 import isthmus as ist
 from isthmus.objectives import list_parent_sets
-from isthmus.objectives.parent_sets import TableBuilder
+from isthmus.objectives.table import TableBuilder
 codes, checks = np.load(sys.argv[1]), json.load(open(sys.argv[2]))
 data = {f"v{i}": row for i, row in enumerate(codes)}
 kinds = dict.fromkeys(data, ist.Kind.DISCRETE)

@@ -16,10 +16,9 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.joint.methods.admm.clients import LinearClient
-from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus
 from isthmus.statistics import Schema
+from isthmus_joint.methods.admm import ADMMCourse, LinearClient
+from isthmus_joint.methods.admm_models import ADMMOptions, LinearConsensus
 
 
 def transcript(seconds, rounds):

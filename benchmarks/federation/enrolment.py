@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 import isthmus as ist
-from isthmus.joint import ADMM, ADMMModel, LinearClient, NetworkClient, Stiffness
-from isthmus.joint.methods.admm.admm import REQUESTS, ADMMRun
-from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.statistics import Schema
+from isthmus_joint import ADMM, ADMMModel, LinearClient, NetworkClient, Stiffness
+from isthmus_joint.methods.admm import REQUESTS, ADMMCourse, ADMMRun
 
 THRESHOLD = 0.3
 

@@ -24,7 +24,9 @@ from typing import Any
 import numpy as np
 
 from isthmus.graphs import Knowledge
-from isthmus.joint import (
+from isthmus.statistics import Schema
+from isthmus.watch import Watch
+from isthmus_joint import (
     ADMM,
     Extract,
     Federation,
@@ -38,22 +40,20 @@ from isthmus.joint import (
     Study,
     Transport,
 )
-from isthmus.joint.secure_sum.envelopes import LARGEST, size_of
-from isthmus.joint.transport.certificates import (
+from isthmus_joint.secure_sum.envelopes import LARGEST, size_of
+from isthmus_joint.transport.certificates import (
     node_certificate,
     node_key,
     node_key_pem,
     own_certificate,
 )
-from isthmus.joint.transport.grpc.credentials import (
+from isthmus_joint.transport.over_grpc import (
     CoordinatorCredentials,
+    GrpcSite,
+    GrpcTransport,
     SiteCredentials,
     grpc_library,
 )
-from isthmus.joint.transport.grpc.grpc_site import GrpcSite
-from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
-from isthmus.runs import Watch
-from isthmus.statistics import Schema
 
 
 def cpu() -> float:

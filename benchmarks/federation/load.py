@@ -15,9 +15,9 @@ import time
 
 import numpy as np
 
-from isthmus.joint import Federation
-from isthmus.sources import Frame
+from isthmus.tables import Frame
 from isthmus.testing.source import check_moments
+from isthmus_joint import Federation
 
 
 def main(sites: int, d: int, rows: int = 20) -> None:

@@ -29,7 +29,7 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.cli import main as command
 from isthmus.io import read_edge_list
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 

@@ -21,10 +21,9 @@ import numpy as np
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.graphs.adjustment import find_adjustment
-from isthmus.graphs.bits import mask_of, transpose
-from isthmus.graphs.order import reach, topological
-from isthmus.graphs.separation import is_valid_adjustment
+from isthmus.graphs.identification import find_adjustment
+from isthmus.graphs.names import mask_of, reach, topological, transpose
+from isthmus.graphs.orientation import is_valid_adjustment
 from isthmus.searches import drive
 from isthmus.testing import SeparationOracle
 

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 import isthmus as ist
-from isthmus.scores.independence.unequal_spread import hold_level
+from isthmus.scores.noise_tests import hold_level
 
 RELATIONS = {}
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import isthmus as ist
-from isthmus.models import (
+from isthmus.networks import (
     ConditionalGaussian,
     DiscreteNetwork,
     GaussianNetwork,

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import isthmus as ist
-from isthmus.models import GaussianNetwork
+from isthmus.networks import GaussianNetwork
 
 Mean = Callable[[Any, Any], Any]
 DAG = ist.DAG(["z", "x", "y"], [("z", "x"), ("z", "y"), ("x", "y")])

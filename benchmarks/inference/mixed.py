@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "effects"))
 from discrete import Setting, random_network
 
 from isthmus.errors import DataError
-from isthmus.models import Probabilities
-from isthmus.models.mixed_queries import MixedQuery
+from isthmus.networks import Probabilities
+from isthmus.networks.mixed_queries import MixedQuery
 
 
 def main() -> None:

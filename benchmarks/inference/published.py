@@ -29,7 +29,9 @@ NAMES = (
 )  # fmt: skip
 
 
-def questions(network: ist.models.DiscreteNetwork, count: int) -> list[tuple[str, dict[str, str]]]:
+def questions(
+    network: ist.networks.DiscreteNetwork, count: int
+) -> list[tuple[str, dict[str, str]]]:
     """Return random targets with evidence that has a positive probability."""
     rng = np.random.default_rng(1)
     rows = network.sample(count, seed=1)
@@ -40,7 +42,7 @@ def questions(network: ist.models.DiscreteNetwork, count: int) -> list[tuple[str
     return asked
 
 
-def as_pyagrum(network: ist.models.DiscreteNetwork) -> gum.BayesNet:
+def as_pyagrum(network: ist.networks.DiscreteNetwork) -> gum.BayesNet:
     """Return the same network, with numbers for names and levels."""
     peer = gum.BayesNet()
     for i, name in enumerate(network.dag.nodes):

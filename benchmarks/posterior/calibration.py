@@ -30,7 +30,7 @@ ALPHA_MU = 1.0
 def graphs(d: int, count: int, seed: int) -> list[ist.DAG]:
     """Uniformly random graphs: draws from a posterior without data."""
     from isthmus.objectives import PythonLocalScore
-    from isthmus.runs import drive
+    from isthmus.watch import drive
 
     names = [f"x{i}" for i in range(d)]
     flat = PythonLocalScore(names, lambda *_: 0.0, equivalent=True)

@@ -18,7 +18,7 @@ import numpy as np
 import isthmus as ist
 from isthmus.results.features import descendants
 from isthmus.samplers import candidates
-from isthmus.sources import Frame
+from isthmus.tables import Frame
 
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 DRAWS = 25

@@ -29,7 +29,7 @@ from isthmus import simulate
 from isthmus.metrics import shd, shd_cpdag
 from isthmus.objectives import LocalScore
 from isthmus.results import Ensemble
-from isthmus.runs import drive
+from isthmus.watch import drive
 
 RESULTS = Path(__file__).parents[1] / "results" / "gp-figure1.jsonl"
 LAMBDAS = (0.0, 0.5, 1.0)

@@ -31,7 +31,7 @@ import numpy as np
 from problems import EPSILONS, REPORTED, ROOT, TUNING
 
 import isthmus as ist
-from isthmus.joint.noise import counts, structure
+from isthmus_joint.noise import statistics, structure
 
 RESULTS = ROOT / "benchmarks" / "results"
 NONE = "none"
@@ -72,7 +72,7 @@ def tuned():
         (make(max(TUNED_ROWS), seed), seed) for make in TUNING.values() for seed in TUNED_SEEDS
     ]
     for constant, values in TUNED.items():
-        modules = [m for m in (counts, structure) if hasattr(m, constant)]
+        modules = [m for m in (statistics, structure) if hasattr(m, constant)]
         own = getattr(modules[0], constant)
         for value in values:
             for module in modules:

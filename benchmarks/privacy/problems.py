@@ -26,11 +26,7 @@ import numpy as np
 import isthmus as ist
 from isthmus.errors import IsthmusWarning
 from isthmus.io import read_bif
-from isthmus.joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
-from isthmus.joint.noise.counts import noisy_counts
-from isthmus.joint.noise.moments import noisy_moments
-from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
-from isthmus.metrics.hamming import shd_cpdag
+from isthmus.metrics.edges import shd_cpdag
 from isthmus.simulate import (
     Exponential,
     Gaussian,
@@ -39,8 +35,10 @@ from isthmus.simulate import (
     linear_model,
     scale_free,
 )
-from isthmus.simulate.noise import Noise
+from isthmus.simulate.tables import Noise
 from isthmus.statistics import Variable
+from isthmus_joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
+from isthmus_joint.noise.statistics import NoisyEstimate, NoisyRelease, noisy_counts, noisy_moments
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("ISTHMUS_DATA", ROOT.parent / "shared" / "data")) / "networks"

@@ -36,8 +36,8 @@ from collections import defaultdict
 import numpy as np
 from problems import EPSILONS, GAUSSIAN, ROOT, ROWS, skewed
 
-from isthmus.joint.noise import moments, whitening
-from isthmus.joint.noise.forecast import forecast
+from isthmus_joint.noise import statistics, whitening
+from isthmus_joint.noise.cost import forecast
 
 RESULTS = ROOT / "benchmarks" / "results"
 NONE = "none"
@@ -115,7 +115,7 @@ def tuned():
     """Yield the errors with each candidate."""
     for label, changes in CANDIDATES.items():
         own = [
-            (m, n, getattr(m, n)) for m in (whitening, moments) for n in changes if hasattr(m, n)
+            (m, n, getattr(m, n)) for m in (whitening, statistics) for n in changes if hasattr(m, n)
         ]
         for module, name, _ in own:
             setattr(module, name, changes[name])

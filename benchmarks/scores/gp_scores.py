@@ -11,11 +11,9 @@ import time
 import numpy as np
 
 import isthmus as ist
-from isthmus.gaussian_processes.density import Density
-from isthmus.gaussian_processes.design import design_from_rows
-from isthmus.gaussian_processes.importance import importance
-from isthmus.gaussian_processes.laplace import find_modes
-from isthmus.statistics.regressions import regressions_from_moments
+from isthmus.gp.bridge import importance
+from isthmus.gp.density import Density, design_from_rows, find_modes
+from isthmus.statistics.relations import regressions_from_moments
 
 
 def fourier(rng, n, d=6, decay=1.0, share=0.4):

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.sources import Lazy
 from isthmus.statistics import Schema
+from isthmus.tables import Lazy
 
 CHECKED = 20
 

@@ -3,7 +3,7 @@
     nice python benchmarks/vertical/hidden.py [PEOPLE OF EACH] [VARIABLES]
 
 Private-ID over the union (Buddhavarapu et al. 2020) with the points of
-`isthmus.joint.shares.alignment`: each party gets a random name for each of its people and the names
+`isthmus_joint.shares.alignment`: each party gets a random name for each of its people and the names
 of all people of both, and cannot tell which of its people the other one has. Rows are those of the
 union, with zeros for people whom a party does not have; so a product of columns of both counts the
 people in common alone, and each party's own columns are counted with the other's column of ones.
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from plain import greedy, random_network
 
-from isthmus.joint.shares.alignment import (
+from isthmus_joint.shares.alignment import (
     Multiplier,
     _send_count,
     _shuffled,
@@ -33,12 +33,12 @@ from isthmus.joint.shares.alignment import (
     _take_count,
     point_of,
 )
-from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.link import connect_local
-from isthmus.joint.shares.private_k2 import private_k2
-from isthmus.joint.shares.secret_scores import CountScore
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.link import connect_local
+from isthmus_joint.shares.private_k2 import private_k2
+from isthmus_joint.shares.secret_functions import CountScore
+from isthmus_joint.shares.terms import Columns, SharedColumn
+from isthmus_joint.transport.certificates import free_port
 
 PARENTS = 2
 

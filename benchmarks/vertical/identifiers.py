@@ -33,7 +33,7 @@ class Link:
 
 
 def main(number: int = 10_000) -> None:
-    from isthmus.joint.shares.alignment import Multiplier, aligned_to_both, point_of
+    from isthmus_joint.shares.alignment import Multiplier, aligned_to_both, point_of
 
     queues: list[Queue[bytes]] = [Queue(), Queue()]
     people = [[f"p{i}" for i in range(k, number + k)] for k in (0, number // 2)]

@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from isthmus.joint.shares.secret_functions import POINTS, TOLERANCE, CountFunction, LogGamma
-from isthmus.types import Floats, Integers
+from isthmus.arrays import Floats, Integers
+from isthmus_joint.shares.secret_functions import POINTS, TOLERANCE, CountFunction, LogGamma
 
 DEGREE = 8
 SCALE, CONSTANT, SLOPE, POWERS = 0, 1, 2, 3

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 HERE = Path(__file__).parent
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.cost import Rehearsal
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.link import connect_local
-from isthmus.joint.shares.private_k2 import private_k2, structure_only
-from isthmus.joint.shares.secret_moments import secret_gaussian_structure
-from isthmus.joint.shares.secret_scores import CountScore
-from isthmus.joint.shares.secret_tables import SecretTables
+from isthmus_joint.shares.cost import Rehearsal
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.link import connect_local
+from isthmus_joint.shares.private_k2 import private_k2, structure_only
+from isthmus_joint.shares.secret_functions import CountScore
+from isthmus_joint.shares.secret_moments import secret_gaussian_structure
+from isthmus_joint.shares.secret_tables import SecretTables
+from isthmus_joint.shares.terms import Columns, SharedColumn
 
 
 def load(job: dict[str, Any], rank: int) -> Columns:

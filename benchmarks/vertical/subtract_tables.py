@@ -22,7 +22,7 @@ ORDER = ("theirs", "a", "b", "union")
 
 
 def withheld(counts: Any) -> bool:
-    """Whether a study would withhold a table: see `isthmus.joint.shares.private_tables.release`."""
+    """Whether a study would withhold a table: see `isthmus_joint.shares.private_k2.release`."""
     small = ((counts > 0) & (counts < LEAST)).any()
     return bool(small or ((counts > 0).sum(axis=1) == 1).any())
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from isthmus.joint.shares.cost import Work, cost_of
+from isthmus_joint.shares.cost import Work, cost_of
 
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
 FITTED = r"k2 n=\d+ m=\d+ u=2"
@@ -104,7 +104,7 @@ def main() -> None:
         "\nGigabytes are the largest memory of one party. Each run starts new engines, as a study"
     )
     print("does; imports and the comparison of identifiers are not counted. The work is that of")
-    print("`isthmus.joint.shares.cost.Work`. Fitted to the runs with 2 parents and without delay,")
+    print("`isthmus_joint.shares.cost.Work`. Fitted to the runs with 2 parents and without delay,")
     print("for the estimate of `isthmus party dry-run`:\n")
     print(growth(of["cost"]))
     print("\nThe estimate, which counts transfers and numbers, beside what was measured:\n")

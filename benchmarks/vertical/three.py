@@ -28,7 +28,7 @@ from intervals import CONSTANT, POWERS, SCALE, SLOPE, count_coefficients, count_
 from mpyc.runtime import mpc
 from plain import greedy, random_network
 
-from isthmus.joint.shares.secret_functions import LogGamma
+from isthmus_joint.shares.secret_functions import LogGamma
 
 PARENTS = 2
 PER_PLACE = 2.0**-20

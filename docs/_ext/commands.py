@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isthmus.cli.reference import reference_pages
+from isthmus.cli.app import reference_pages
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx

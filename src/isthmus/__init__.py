@@ -12,13 +12,13 @@ _imported, _names, __all__ = lazy_names(__name__)
 
 
 def _notebook_drawing(graph: Any, caption: str) -> str | None:
-    from isthmus.plots.notebook import notebook_drawing
+    from isthmus.plots.svg import notebook_drawing
 
     return notebook_drawing(graph, caption)
 
 
 def _statistics_from_bytes(content: bytes, maps: Any) -> Any:
-    from isthmus.compose.statistics_kept import statistics_kept_from_bytes
+    from isthmus.verbs.kept import statistics_kept_from_bytes
 
     return statistics_kept_from_bytes(content, maps)
 
@@ -26,7 +26,7 @@ def _statistics_from_bytes(content: bytes, maps: Any) -> Any:
 def _fit_as_read(
     data: Any, dag: Any, reading: Any, pseudo_count: float, *, curves: bool = True
 ) -> Any:
-    from isthmus.compose.fit import fit_as_read
+    from isthmus.verbs.fit import fit_as_read
 
     return fit_as_read(data, dag, reading, pseudo_count, curves=curves)
 

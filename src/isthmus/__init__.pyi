@@ -5,9 +5,8 @@ from isthmus import errors as errors
 from isthmus import fitting as fitting
 from isthmus import graphs as graphs
 from isthmus import io as io
-from isthmus import joint as joint
 from isthmus import metrics as metrics
-from isthmus import models as models
+from isthmus import networks as networks
 from isthmus import objectives as objectives
 from isthmus import plots as plots
 from isthmus import published as published
@@ -17,25 +16,10 @@ from isthmus import samplers as samplers
 from isthmus import scores as scores
 from isthmus import searches as searches
 from isthmus import simulate as simulate
-from isthmus import sources as sources
 from isthmus import statistics as statistics
+from isthmus import tables as tables
 from isthmus import testing as testing
-from isthmus.compose.bootstrap import bootstrap
-from isthmus.compose.changes import changes
-from isthmus.compose.effect import effect
-from isthmus.compose.evaluate import cross_validate, log_likelihood
-from isthmus.compose.fit import fit
-from isthmus.compose.forecast import forecast
-from isthmus.compose.impute import impute
-from isthmus.compose.learn import learn, solve
-from isthmus.compose.parent_sets import parent_sets
-from isthmus.compose.reweight import reweight
-from isthmus.compose.sample import sample
-from isthmus.compose.score import score, summarise
-from isthmus.compose.to_frame import to_frame
-from isthmus.compose.validate import validate
 from isthmus.graphs import CPDAG, DAG, PAG, PDAG, Knowledge
-from isthmus.joint import ADMM, DifferentialPrivacy, Federation, PrivateK2, StructureOnly, TwoParty
 from isthmus.metrics import shd
 from isthmus.results import (
     Disclosure,
@@ -99,7 +83,18 @@ from isthmus.searches import (
     ScreenedBoss,
     SubsetDP,
 )
-from isthmus.sources import (
+from isthmus.statistics import (
+    Basis,
+    Chebyshev,
+    CountPlan,
+    Counts,
+    Expansion,
+    Kind,
+    Moments,
+    Products,
+    Schema,
+)
+from isthmus.tables import (
     AvailableCases,
     DropRows,
     ExpectationMaximisation,
@@ -117,17 +112,18 @@ from isthmus.sources import (
     Weighted,
     WithFeatures,
 )
-from isthmus.statistics import (
-    Basis,
-    Chebyshev,
-    CountPlan,
-    Counts,
-    Expansion,
-    Kind,
-    Moments,
-    Products,
-    Schema,
-)
+from isthmus.verbs.bootstrap import bootstrap
+from isthmus.verbs.changes import changes
+from isthmus.verbs.effect import effect
+from isthmus.verbs.evaluate import cross_validate, log_likelihood
+from isthmus.verbs.fit import fit
+from isthmus.verbs.forecast import forecast, to_frame
+from isthmus.verbs.impute import impute
+from isthmus.verbs.learn import learn, solve
+from isthmus.verbs.sample import reweight, sample
+from isthmus.verbs.score import parent_sets, score, summarise
+from isthmus.verbs.validate import validate
+from isthmus_joint import ADMM, DifferentialPrivacy, Federation, PrivateK2, StructureOnly, TwoParty
 
 __all__ = [
     "ADMM",

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, MissingExtraError
-from isthmus.plurals import a_type
+from isthmus.errors import ArgumentError, MissingExtraError, a_type
 
 
 def table_of(columns: Mapping[str, Any], like: object = None) -> Any:

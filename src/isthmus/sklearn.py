@@ -8,21 +8,20 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.compose.arguments import check_score, check_seed
-from isthmus.compose.evaluate import log_likelihood
-from isthmus.compose.learn import learn
 from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.models import GaussianNetwork
-from isthmus.models.column_maps import read_column
-from isthmus.models.columns import Unseen, check_unseen
+from isthmus.networks import GaussianNetwork
+from isthmus.networks.column_maps import read_column
+from isthmus.networks.columns import Unseen, check_unseen, is_absent
 from isthmus.results.reading import FEW_VALUES
-from isthmus.sources import Frame, Missing, MissingAsLevel, Transform
-from isthmus.sources.tables.infer_kinds import NUMBERS
-from isthmus.sources.tables.kinds import as_kind
-from isthmus.sources.tables.missing import is_absent
-from isthmus.sources.tables.written_numbers import Writing, writing_of
 from isthmus.statistics import Kind
+from isthmus.tables import Frame, Missing, MissingAsLevel, Transform
+from isthmus.tables.infer_kinds import NUMBERS
+from isthmus.tables.kinds import as_kind
+from isthmus.tables.written_numbers import Writing, writing_of
+from isthmus.verbs.arguments import check_score, check_seed
+from isthmus.verbs.evaluate import log_likelihood
+from isthmus.verbs.learn import learn
 
 try:
     from sklearn.base import BaseEstimator

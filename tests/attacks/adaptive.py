@@ -16,19 +16,12 @@ import numpy as np
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, IsthmusError, RefusedError
-from isthmus.joint import (
-    AskCounts,
-    AskFeatures,
-    AskMoments,
-    EnvelopeKind,
-    SecureSums,
-    SumRequest,
-)
-from isthmus.joint.methods.admm.models import ADMMOptions
-from isthmus.joint.methods.admm.requests import AskConsensus
-from isthmus.joint.secure_sum.envelopes import parse, read_refusal
-from isthmus.joint.secure_sum.limbs import from_ints, to_ints
 from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
+from isthmus_joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, SecureSums, SumRequest
+from isthmus_joint.methods.admm import AskConsensus
+from isthmus_joint.methods.admm_models import ADMMOptions
+from isthmus_joint.secure_sum.envelopes import parse, read_refusal
+from isthmus_joint.secure_sum.terms import from_ints, to_ints
 
 Tables = Mapping[str, Mapping[str, Any]]
 VICTIM = "east"

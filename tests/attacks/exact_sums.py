@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskFeatures, AskMoments, FixedPointEncoding
-from isthmus.joint.secure_sum.limbs import to_ints
 from isthmus.statistics import Expansion
+from isthmus_joint import AskFeatures, AskMoments, FixedPointEncoding
+from isthmus_joint.secure_sum.terms import to_ints
 
 Table = dict[str, Any]
 

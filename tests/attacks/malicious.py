@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isthmus.joint import (
+from isthmus.statistics import Schema
+from isthmus_joint import (
     EnvelopeKind,
     Extract,
     Federation,
@@ -23,10 +24,9 @@ from isthmus.joint import (
     Study,
     SumRequest,
 )
-from isthmus.joint.agreement.identity import Verifier
-from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.statistics import Schema
+from isthmus_joint.agreement.identity import Verifier
+from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
+from isthmus_joint.secure_sum.protocol import secure_sums
 
 
 def drafted_policy(study: Study, **changes: Any) -> Policy:

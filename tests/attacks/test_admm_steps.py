@@ -10,16 +10,15 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 import isthmus as ist
+from isthmus.arrays import Floats
 from isthmus.errors import AbortedError, DataError, RefusedError
-from isthmus.joint import ADMM, AskConsensus, AskNetworks, Federation, FixedPointEncoding
-from isthmus.joint.federation.requests.steps import MethodState
-from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus
-from isthmus.joint.methods.admm.requests import StepOfADMM, encoded_parameters
-from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray
-from isthmus.sources import Frame
 from isthmus.statistics import Schema
-from isthmus.types import Floats
+from isthmus.tables import Frame
+from isthmus_joint import ADMM, AskConsensus, AskNetworks, Federation, FixedPointEncoding
+from isthmus_joint.federation.requests.base import MethodState
+from isthmus_joint.methods.admm import ADMMCourse, StepOfADMM, encoded_parameters
+from isthmus_joint.methods.admm_models import ADMMOptions, LinearConsensus
+from isthmus_joint.secure_sum.terms import LimbAccumulator, LimbArray
 
 SIZES = {"north": 400, "east": 700, "south": 250}
 NAMES = ("age", "weight")

@@ -13,14 +13,20 @@ import pytest
 
 from isthmus.cli import ExitCode, main
 from isthmus.errors import FormatError, StudyError
-from isthmus.joint import AskMoments, Identity, SecureSums, Study
-from isthmus.joint.agreement.cards import Card, Folder
-from isthmus.joint.enrolment.desk import LONGEST, Desk, enrolled_bytes, serving
-from isthmus.joint.enrolment.invitation import Invitation, roster_code, same_code
-from isthmus.joint.enrolment.visitor import Visitor
-from isthmus.joint.transport.certificates import fingerprint, own_certificate
-from isthmus.joint.transport.child_process import free_port
 from isthmus.statistics import Schema
+from isthmus_joint import AskMoments, Identity, SecureSums, Study
+from isthmus_joint.agreement.cards import Card, Folder
+from isthmus_joint.enrolment import (
+    LONGEST,
+    Desk,
+    Invitation,
+    Visitor,
+    enrolled_bytes,
+    roster_code,
+    same_code,
+    serving,
+)
+from isthmus_joint.transport.certificates import fingerprint, free_port, own_certificate
 
 NAMES = ("east", "north", "south")
 

@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
+from isthmus.arrays import Floats
 from isthmus.errors import AbortedError, DataError
-from isthmus.joint import EnvelopeKind, Federation
-from isthmus.joint.federation.requests.expectation import (
+from isthmus.statistics import Schema
+from isthmus.statistics.incomplete import RIDGE
+from isthmus.tables import Frame
+from isthmus_joint import EnvelopeKind, Federation
+from isthmus_joint.federation.requests.base import MethodState
+from isthmus_joint.federation.requests.expectation import (
     FRACTION,
     LARGEST,
     MAGNITUDE,
@@ -20,16 +25,11 @@ from isthmus.joint.federation.requests.expectation import (
     AskExpectation,
     ExpectationRun,
 )
-from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
-from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.federation.requests.steps import MethodState
-from isthmus.joint.secure_sum.envelopes import pack, parse, split_frames
-from isthmus.joint.secure_sum.limbs import LimbArray, from_ints
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.sources import Frame
-from isthmus.statistics import Schema
-from isthmus.statistics.expectation import RIDGE
-from isthmus.types import Floats
+from isthmus_joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
+from isthmus_joint.federation.requests.statistics import AskMoments
+from isthmus_joint.secure_sum.envelopes import pack, parse, split_frames
+from isthmus_joint.secure_sum.protocol import secure_sums
+from isthmus_joint.secure_sum.terms import LimbArray, from_ints
 
 SITES = ("north", "east", "south")
 NAMES = ("x", "y", "z")

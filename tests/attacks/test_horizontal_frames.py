@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.joint import (
+from isthmus_joint import (
     BrokenEnvelopeError,
     Coordinator,
     EnvelopeKind,
@@ -25,11 +25,11 @@ from isthmus.joint import (
     Site,
     run_round,
 )
-from isthmus.joint.agreement.identity import Agreement, Secret, stream
-from isthmus.joint.secure_sum import envelopes as fr
-from isthmus.joint.secure_sum import shamir
-from isthmus.joint.secure_sum.limbs import LimbAccumulator, from_bytes, to_bytes
-from isthmus.joint.secure_sum.masks import RoundKeys, add_mask
+from isthmus_joint.agreement.identity import Agreement, Secret, stream
+from isthmus_joint.secure_sum import envelopes as fr
+from isthmus_joint.secure_sum import shamir
+from isthmus_joint.secure_sum.masks import RoundKeys, add_mask
+from isthmus_joint.secure_sum.terms import LimbAccumulator, from_bytes, to_bytes
 
 KINDS = [
     EnvelopeKind.OPEN,

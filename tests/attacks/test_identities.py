@@ -13,7 +13,8 @@ from tests.attacks.malicious import Attacked, drafted_policy
 
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError, FormatError, RefusedError, StudyError
-from isthmus.joint import (
+from isthmus.statistics import Schema
+from isthmus_joint import (
     Identity,
     Member,
     MemoryLedger,
@@ -23,11 +24,9 @@ from isthmus.joint import (
     Study,
     Terms,
 )
-from isthmus.joint.agreement.cards import Card
-from isthmus.joint.agreement.identity import PassphraseError, key_fingerprint, key_text
-from isthmus.joint.agreement.succession import Succession
-from isthmus.joint.transport.certificates import own_certificate, require_in_time
-from isthmus.statistics import Schema
+from isthmus_joint.agreement.cards import Card, Succession
+from isthmus_joint.agreement.identity import PassphraseError, key_fingerprint, key_text
+from isthmus_joint.transport.certificates import own_certificate, require_in_time
 
 NAMES = ("a", "b")
 SCHEMA = Schema.continuous(NAMES)
@@ -106,7 +105,7 @@ def test_signing_shows_every_key_and_how_many_must_collude(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
-    from isthmus.cli.described import described
+    from isthmus_joint.commands.described import described
 
     text = described(world.study)
     for member in world.study.members:

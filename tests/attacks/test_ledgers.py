@@ -16,12 +16,12 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError, FederationError, LedgerError
-from isthmus.joint import FileLedger, Identity, repair, rotate, verify
-from isthmus.joint.agreement.code import code_hash, dependency_hash
-from isthmus.joint.agreement.protocol_catalogue import known_event
-from isthmus.joint.records.journal import FolderLock
-from isthmus.joint.records.ledger_entries import remembered_heads
 from isthmus.statistics import Schema
+from isthmus_joint import FileLedger, Identity, repair, rotate, verify
+from isthmus_joint.agreement.protocol_catalogue import known_event
+from isthmus_joint.agreement.study import code_hash, dependency_hash
+from isthmus_joint.records.journal import FolderLock
+from isthmus_joint.records.ledger_entries import remembered_heads
 
 NAMES = ("a", "b")
 SITES = ("x", "y", "z")

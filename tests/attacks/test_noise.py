@@ -12,7 +12,8 @@ from tests.joint.consortium import NAMES, SCHEMA, Consortium
 from tests.joint.noise.private_group import PRIVACY, consortium, renewed
 
 from isthmus.errors import AbortedError, LedgerError
-from isthmus.joint import (
+from isthmus.statistics import Kind, Schema, Variable
+from isthmus_joint import (
     AskMoments,
     DifferentialPrivacy,
     FileLedger,
@@ -21,14 +22,12 @@ from isthmus.joint import (
     SecureSums,
     Study,
 )
-from isthmus.joint.agreement.policy import UNLIMITED
-from isthmus.joint.noise.accounting import epsilon_of
-from isthmus.joint.noise.moments import NoisyMoments
-from isthmus.joint.noise.spending import Spending
-from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST, SHARES, SURVEY
-from isthmus.joint.records.ledger_writer import Sent
-from isthmus.joint.secure_sum import protocol
-from isthmus.statistics import Kind, Schema, Variable
+from isthmus_joint.agreement.policy import UNLIMITED
+from isthmus_joint.noise.accounting import Spending, epsilon_of
+from isthmus_joint.noise.statistics import NoisyMoments
+from isthmus_joint.noise.whitening import LARGEST_ENTRY, LAST, SHARES, SURVEY
+from isthmus_joint.records.ledger_writer import Sent
+from isthmus_joint.secure_sum import protocol
 
 pytest.importorskip("opendp")
 pytestmark = pytest.mark.filterwarnings("ignore:The noise", "ignore::isthmus.errors.NotesWarning")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskFeatures, AskMoments, FixedPointEncoding, StatisticRequest
-from isthmus.joint.federation.requests.fixed_point import encode_rows
-from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, to_ints
-from isthmus.sources import Frame
 from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
+from isthmus.tables import Frame
+from isthmus_joint import AskFeatures, AskMoments, FixedPointEncoding, StatisticRequest
+from isthmus_joint.federation.requests.fixed_point import encode_rows
+from isthmus_joint.secure_sum.terms import LimbAccumulator, LimbArray, to_ints
 
 NAMES = ("age", "weight", "pressure")
 BOUNDS = {"age": (0.0, 120.0), "weight": (0.0, 300.0), "pressure": (0.0, 300.0)}

@@ -15,10 +15,10 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 import isthmus as ist
-from isthmus.cli.outputs import write_outputs
+from isthmus.cli.result_files import write_outputs
 from isthmus.errors import MismatchError
-from isthmus.joint import DifferentialPrivacy
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint import DifferentialPrivacy
 
 NAMES = ("weight", "age", "pressure")
 BOUNDS = {"weight": (0.0, 300.0), "age": (0.0, 120.0), "pressure": (0.0, 300.0)}
@@ -67,7 +67,7 @@ def tabulated() -> ist.Solution:
 
 def published(solution: ist.Solution, folder: Path) -> dict[str, str]:
     """All files that `coordinator run -o` and the methods of the solution write, as texts."""
-    discrete = isinstance(solution.fit(), ist.models.DiscreteNetwork)
+    discrete = isinstance(solution.fit(), ist.networks.DiscreteNetwork)
     for name in NETWORKS if discrete else NETWORKS[:3]:
         write_outputs(solution.published(), [folder / name])
     solution.report(folder / "report.html")
@@ -164,11 +164,11 @@ def test_no_cell_is_read_from_published_probabilities(
 ) -> None:
     """Who knows the number of rows at each configuration exactly cannot tell the cells."""
     exact = tabulated.fit()
-    assert isinstance(exact, ist.models.DiscreteNetwork)
+    assert isinstance(exact, ist.networks.DiscreteNetwork)
     assert exact.counts is not None
     published(tabulated, tmp_path)
     read = ist.io.read_json(tmp_path / "network.json")
-    assert isinstance(read, ist.models.DiscreteNetwork)
+    assert isinstance(read, ist.networks.DiscreteNetwork)
     assert read.counts is None
     for name in FLAGS:
         counts = exact.counts[name]
@@ -188,8 +188,8 @@ def test_what_is_computed_again_from_a_published_network_is_nearly_the_same(
     learned: ist.Solution,
 ) -> None:
     exact, rounded = learned.fit(), learned.published().fit()
-    assert isinstance(exact, ist.models.GaussianNetwork)
-    assert isinstance(rounded, ist.models.GaussianNetwork)
+    assert isinstance(exact, ist.networks.GaussianNetwork)
+    assert isinstance(rounded, ist.networks.GaussianNetwork)
     deviations = np.sqrt(np.diagonal(exact.covariance()))
     assert (np.abs(exact.mean() - rounded.mean()) < 2 * deviations / np.sqrt(ROWS)).all()
     np.testing.assert_allclose(rounded.covariance(), exact.covariance(), rtol=0.1, atol=3.0)

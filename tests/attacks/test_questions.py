@@ -12,12 +12,13 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 import isthmus as ist
+import isthmus_joint
 from isthmus.errors import AbortedError, RefusedError
-from isthmus.joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
-from isthmus.joint.methods.admm.models import ADMMOptions
-from isthmus.joint.methods.admm.requests import AskConsensus
-from isthmus.joint.secure_sum.envelopes import parse, write_refusal
 from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
+from isthmus_joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
+from isthmus_joint.methods.admm import AskConsensus
+from isthmus_joint.methods.admm_models import ADMMOptions
+from isthmus_joint.secure_sum.envelopes import parse, write_refusal
 
 NAMES = ("age", "weight", "pressure", "sugar")
 BOUNDS = {"age": (0, 120), "weight": (0, 300), "pressure": (0, 300), "sugar": (-50, 50)}
@@ -93,7 +94,7 @@ def test_one_patient_with_many_time_steps_is_no_cohort() -> None:
     bounds = dict.fromkeys(schema.names, (-9, 9))
     with pytest.raises(RefusedError, match="fewer than 50 persons"):
         Attacked(tables, schema, bounds)
-    world = Attacked(tables, schema, bounds, rules={"persons": ist.joint.Persons("none")})
+    world = Attacked(tables, schema, bounds, rules={"persons": isthmus_joint.Persons("none")})
     assert world.federation().moments().n == 3 * 199
 
 
@@ -101,7 +102,7 @@ def test_many_rows_of_few_persons_are_no_cohort() -> None:
     tables = hospitals()
     for name, table in tables.items():
         table["patient"] = np.arange(SIZES[name]) % 49
-    rules = {"persons": ist.joint.Persons("column:patient")}
+    rules = {"persons": isthmus_joint.Persons("column:patient")}
     schema = Schema.continuous(NAMES)
     with pytest.raises(RefusedError, match="fewer than 50 persons"):
         Attacked(tables, schema, BOUNDS, rules=rules)

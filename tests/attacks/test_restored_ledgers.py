@@ -11,12 +11,11 @@ from tests.joint.consortium import NAMES, Consortium
 from tests.joint.noise.private_group import consortium, renewed
 
 from isthmus.errors import AbortedError, LedgerError, RefusedError
-from isthmus.joint import DifferentialPrivacy, verify
-from isthmus.joint.agreement.identity import Identity
-from isthmus.joint.noise.spending import Spending
-from isthmus.joint.records.ledger import FileLedger
-from isthmus.joint.records.ledger_index import LedgerTally
-from isthmus.joint.records.testimony import WitnessStatement, restore
+from isthmus_joint import DifferentialPrivacy, verify
+from isthmus_joint.agreement.identity import Identity
+from isthmus_joint.noise.accounting import Spending
+from isthmus_joint.records.ledger import FileLedger, LedgerTally
+from isthmus_joint.records.testimony import WitnessStatement, restore
 
 pytest.importorskip("opendp")
 pytestmark = [

@@ -11,8 +11,8 @@ from tests.attacks.exact_sums import Seen, Table, seen
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, RefusedError
-from isthmus.joint import DifferentialPrivacy, Federation
 from isthmus.statistics import Kind, Schema, Variable
+from isthmus_joint import DifferentialPrivacy, Federation
 
 NAMES = ("speed", "wear")
 SCHEMA = Schema.continuous(NAMES)

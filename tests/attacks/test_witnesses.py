@@ -13,7 +13,8 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
-from isthmus.joint import (
+from isthmus.statistics import Schema
+from isthmus_joint import (
     AskConsensus,
     AskMoments,
     EnvelopeKind,
@@ -24,11 +25,10 @@ from isthmus.joint import (
     MemoryJournal,
     verify,
 )
-from isthmus.joint.agreement.identity import Identity
-from isthmus.joint.federation.received_results import sign_result
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.secure_sum.result_round import ResultRound
-from isthmus.statistics import Schema
+from isthmus_joint.agreement.identity import Identity
+from isthmus_joint.federation.received_results import sign_result
+from isthmus_joint.secure_sum.protocol import secure_sums
+from isthmus_joint.secure_sum.sides import ResultRound
 
 NAMES = ("a", "b")
 SITES = ("x", "y", "z")

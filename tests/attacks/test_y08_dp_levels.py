@@ -15,12 +15,12 @@ import pytest
 from tests.joint.consortium import SCHEMA
 from tests.joint.noise.private_group import consortium
 
-from isthmus.joint import AskCounts
-from isthmus.joint.noise.answers import NoisyAnswers, noisy_release, usable
-from isthmus.joint.noise.moments import NoisyMoments
-from isthmus.joint.noise.whitening import LAST, SURVEY
+from isthmus.arrays import Floats
 from isthmus.statistics import CountPlan
-from isthmus.types import Floats
+from isthmus_joint import AskCounts
+from isthmus_joint.noise.answers import NoisyAnswers, noisy_release, usable
+from isthmus_joint.noise.statistics import NoisyMoments
+from isthmus_joint.noise.whitening import LAST, SURVEY
 
 WIDTH = 1 + SCHEMA.width
 STRANGE = {

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
+from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError, FormatError
-from isthmus.joint import ADMM, AskConsensus
-from isthmus.joint.methods.admm.models import ADMMOptions
-from isthmus.joint.request_catalogue import read_request
 from isthmus.statistics import Schema
-from isthmus.types import Floats
+from isthmus_joint import ADMM, AskConsensus
+from isthmus_joint.methods.admm_models import ADMMOptions
+from isthmus_joint.request_catalogue import read_request
 
 SITES = {"north": (400, 55.0, 12.0), "east": (713, 66.0, 15.0), "south": (250, 48.0, 18.0)}
 NAMES = ("age", "weight")

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked, drafted_policy
 
+from isthmus.arrays import Floats
 from isthmus.errors import FormatError, RefusedError
-from isthmus.joint import AskNetworks, Persons, Study
-from isthmus.joint.methods.admm.models import ADMMOptions
-from isthmus.joint.request_catalogue import read_request
 from isthmus.neural import perceptron
 from isthmus.statistics import Schema
-from isthmus.types import Floats
+from isthmus_joint import AskNetworks, Persons, Study
+from isthmus_joint.methods.admm_models import ADMMOptions
+from isthmus_joint.request_catalogue import read_request
 
 NAMES = ("age", "hiv", "weight", "pressure")
 BOUNDS = {"age": (0, 120), "hiv": (0, 1), "weight": (0, 300), "pressure": (0, 300)}

@@ -10,9 +10,9 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import LedgerError
-from isthmus.joint import EnvelopeKind, FileLedger, MemoryLedger, verify
-from isthmus.joint.records.ledger_entries import LONGEST_ENTRY, canonical, chained
 from isthmus.statistics import Schema
+from isthmus_joint import EnvelopeKind, FileLedger, MemoryLedger, verify
+from isthmus_joint.records.ledger_entries import LONGEST_ENTRY, canonical, chained
 
 ROUNDS = 12
 NAMES = ("a", "b")

@@ -13,7 +13,8 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
-from isthmus.joint import (
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint import (
     AskConsensus,
     AskCounts,
     AskMoments,
@@ -22,9 +23,8 @@ from isthmus.joint import (
     MemoryJournal,
     SumRequest,
 )
-from isthmus.joint.federation.requests.expectation import AskExpectation
-from isthmus.joint.secure_sum.limbs import LimbArray, from_ints, to_ints
-from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint.federation.requests.expectation import AskExpectation
+from isthmus_joint.secure_sum.terms import LimbArray, from_ints, to_ints
 
 SITES = ("x", "y", "z")
 NUMBERS = ("a", "b")

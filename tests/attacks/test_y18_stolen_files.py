@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskConsensus, Federation, FileJournal, FileLedger, InProcess
-from isthmus.joint.agreement.identity import KEY, Agreement, Secret
-from isthmus.joint.secure_sum.envelopes import EnvelopeKind, parse
-from isthmus.joint.secure_sum.round import RoundSecrets
 from isthmus.statistics import Schema
+from isthmus_joint import AskConsensus, Federation, FileJournal, FileLedger, InProcess
+from isthmus_joint.agreement.identity import KEY, Agreement, Secret
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind, parse
+from isthmus_joint.secure_sum.round import RoundSecrets
 
 NAMES = ("age", "weight")
 

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from isthmus.joint import Member
-from isthmus.joint.agreement.lookalikes import name_problems
+from isthmus_joint import Member
+from isthmus_joint.agreement.roster import name_problems
 
 ALIKE = [
     ("General Hospital", "Genera1 Hospital"),

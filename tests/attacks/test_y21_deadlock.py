@@ -13,9 +13,9 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
-from isthmus.joint import Federation, InProcess, Journal, MemoryJournal, Transport
-from isthmus.joint.records.journal import Record
 from isthmus.statistics import Schema
+from isthmus_joint import Federation, InProcess, Journal, MemoryJournal, Transport
+from isthmus_joint.records.journal import Record
 
 SITES = ("A", "B", "C", "D")
 

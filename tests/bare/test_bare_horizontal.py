@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 
 from isthmus.errors import MissingExtraError
-from isthmus.joint import Identity
+from isthmus_joint import Identity
 
 
 @pytest.mark.skipif(find_spec("cryptography") is not None, reason="the extra is installed")

@@ -14,7 +14,7 @@ import isthmus as ist
 from isthmus.errors import MissingExtraError
 from isthmus.graphs import DAG
 from isthmus.plots import plot_graph
-from isthmus.sources import as_source
+from isthmus.tables import as_source
 
 
 def test_graphs() -> None:

@@ -207,8 +207,8 @@ def test_what_was_done_is_said() -> None:
 
 def test_a_dense_graph_is_challenged_and_not_learned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Edges that curves explain are left out, and margins are of graphs without them."""
-    monkeypatch.setattr("isthmus.compose.curves._CLIMBED", 3)
-    monkeypatch.setattr("isthmus.compose.curves._DENSE", 1)
+    monkeypatch.setattr("isthmus.verbs.curves._CLIMBED", 3)
+    monkeypatch.setattr("isthmus.verbs.curves._DENSE", 1)
     table = effects_of_one_cause("curve", 5000, 0)
     w = np.random.default_rng(1).normal(size=5000)
     table |= {"w": w, "y5": table["y4"] + w + np.random.default_rng(2).normal(size=5000)}

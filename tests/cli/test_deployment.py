@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from isthmus.cli.app import parser
-from isthmus.cli.operation import Figure, SiteWatch, exposition, metrics_address
-from isthmus.cli.run_display import RunDisplay
-from isthmus.joint.transport.base import SiteState
+from isthmus_joint.commands.operation import Figure, SiteWatch, exposition, metrics_address
+from isthmus_joint.commands.run_display import RunDisplay
+from isthmus_joint.transport.base import SiteState
 
 yaml = pytest.importorskip("yaml")
 CONTAINERS = Path(__file__).parents[2] / "containers"

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from isthmus.cli import main
-from isthmus.cli.app import COMMANDS, leaves, parser
-from isthmus.cli.reference import reference_pages
+from isthmus.cli.app import COMMANDS, leaves, parser, reference_pages
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -12,7 +12,7 @@ import pytest
 
 from isthmus.cli import main
 from isthmus.cli.app import COMMANDS, EXAMPLES, leaves, parser
-from isthmus.joint import FileLedger, Identity
+from isthmus_joint import FileLedger, Identity
 
 LEAVES = [leaf.prog.removeprefix("isthmus ") for leaf in leaves(parser())]
 WITH_OTHERS = {

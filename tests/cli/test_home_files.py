@@ -11,9 +11,9 @@ import pytest
 from tests.cli.test_site import drafted, run, table
 
 from isthmus.cli import ExitCode
-from isthmus.joint import FileJournal, FileLedger, Identity, verify
-from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.records.journal import FolderLock
+from isthmus_joint import FileJournal, FileLedger, Identity, verify
+from isthmus_joint.agreement.cards import Folder
+from isthmus_joint.records.journal import FolderLock
 
 __all__ = ["drafted"]
 

@@ -13,11 +13,11 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli import ExitCode, main
-from isthmus.cli.exit_codes import code_of
 from isthmus.cli.output import begin
+from isthmus.cli.parsing import code_of
 from isthmus.errors import IsthmusError
 from isthmus.io import read_bif, read_dot, read_edge_list, read_graphml, read_json
-from isthmus.models import DiscreteNetwork
+from isthmus.networks import DiscreteNetwork
 
 
 @pytest.fixture

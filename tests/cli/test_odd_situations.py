@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.cli.outputs import whole_file
+from isthmus.cli.result_files import whole_file
 
 USAGE, FILE, DATA = ExitCode.USAGE, ExitCode.FILE, ExitCode.DATA
 SCHEMA, GRAPH, FORMAT = ExitCode.SCHEMA, ExitCode.GRAPH, ExitCode.FORMAT

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.joint import Study
-from isthmus.joint.agreement.cards import Card, Folder
-from isthmus.joint.shares.protocol import two_parties
+from isthmus_joint import Study
+from isthmus_joint.agreement.cards import Card, Folder
+from isthmus_joint.shares.protocol import two_parties
 
 CARDS = {"bank": "income", "shop": "visits"}
 TABLE = "person,income\n" + "".join(f"{i:04},{'low' if i % 3 else 'high'}\n" for i in range(60))

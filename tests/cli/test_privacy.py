@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.joint import DifferentialPrivacy, FileLedger, Identity, Policy, Study
-from isthmus.joint.records.ledger_writer import LedgerWriter, NoisyAnswer, Sent
-from isthmus.joint.secure_sum.protocol import SENT
+from isthmus_joint import DifferentialPrivacy, FileLedger, Identity, Policy, Study
+from isthmus_joint.records.ledger_writer import LedgerWriter, NoisyAnswer, Sent
+from isthmus_joint.secure_sum.protocol import SENT
 
 VARIABLES = """
 [[variables]]

@@ -9,10 +9,10 @@ import sys
 import pytest
 
 from isthmus import datasets
-from isthmus.cli import main, tables
-from isthmus.cli.graph_files import DATASETS
-from isthmus.sources import TimeUnit
+from isthmus.cli import inputs, main
+from isthmus.cli.inputs import DATASETS
 from isthmus.statistics import Kind
+from isthmus.tables import TimeUnit
 
 # The parser, its errors and plurals, the folder of tables (without reading any), and how packages
 # are lazy.
@@ -45,6 +45,6 @@ def test_help_lists_all_strategies(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_names_of_options_are_those_of_the_library() -> None:
     """The parser has lists of its own, because those of the library cost its import."""
-    assert tuple(Kind) == tables.KINDS
-    assert tuple(TimeUnit) == tables.UNITS
+    assert tuple(Kind) == inputs.KINDS
+    assert tuple(TimeUnit) == inputs.UNITS
     assert [n for n in datasets.__all__ if n not in {"Dataset", "fetch"}] == list(DATASETS)

@@ -9,25 +9,17 @@ from pathlib import Path
 
 import pytest
 
-import isthmus.joint
+import isthmus_joint
 from isthmus.cli import ExitCode, main
-from isthmus.cli.described import NOT_PROMISED
-from isthmus.cli.run_display import RunDisplay, RunState
-from isthmus.cli.strategies import search_from
+from isthmus.cli.inputs import search_from
 from isthmus.errors import MissingExtraError
-from isthmus.joint import (
-    ADMM,
-    ADMMModel,
-    FileLedger,
-    Identity,
-    PrivateK2,
-    Stiffness,
-    Study,
-)
-from isthmus.joint.agreement.cards import Card, Folder
-from isthmus.joint.transport.base import SiteState
 from isthmus.neural import perceptron
-from isthmus.runs import Progress
+from isthmus.watch import Progress
+from isthmus_joint import ADMM, ADMMModel, FileLedger, Identity, PrivateK2, Stiffness, Study
+from isthmus_joint.agreement.cards import Card, Folder
+from isthmus_joint.commands.described import NOT_PROMISED
+from isthmus_joint.commands.run_display import RunDisplay, RunState
+from isthmus_joint.transport.base import SiteState
 
 VARIABLES = """
 [[variables]]
@@ -251,9 +243,9 @@ def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> 
     assert run(*command, "--search", "ADMM(rounds=300)") == ExitCode.STUDY
     assert run(*command, "--search", "ADMM(centring='local')") == ExitCode.USAGE
     assert run(*command, "--required", "age", "pressure") == ExitCode.MISMATCH
-    found = search_from("ADMM(rounds=7, stiffness='together')", [isthmus.joint])
+    found = search_from("ADMM(rounds=7, stiffness='together')", [isthmus_joint])
     assert found == ADMM(rounds=7, stiffness=Stiffness.TOGETHER)
-    assert search_from("privatek2", [isthmus.joint]) == PrivateK2()
+    assert search_from("privatek2", [isthmus_joint]) == PrivateK2()
 
 
 def test_from_policy_to_dry_run(
@@ -478,6 +470,6 @@ def test_signing_says_that_the_installed_version_is_not_listed(
     folder = drafted()
     assert run("study", "sign", folder / "east", folder / "study") == ExitCode.DONE
     assert "is not one that the study lists" not in capsys.readouterr().out
-    monkeypatch.setattr("isthmus.joint.agreement.code.code_hash", lambda: "sha256:other")
+    monkeypatch.setattr("isthmus_joint.agreement.study.code_hash", lambda: "sha256:other")
     assert run("study", "sign", folder / "south", folder / "study") == ExitCode.DONE
     assert "is not one that the study lists" in capsys.readouterr().out

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.agreement.variables import read_variables
 from isthmus.statistics import Kind
+from isthmus_joint.agreement.cards import Folder
+from isthmus_joint.agreement.study import read_variables
 
 SITES = ("north", "east", "south")
 

@@ -10,9 +10,9 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli.app import main
-from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.parsing import ExitCode
 from isthmus.options import described
-from isthmus.scores.bge import PriorMean
+from isthmus.scores.gaussian import PriorMean
 
 
 @pytest.fixture

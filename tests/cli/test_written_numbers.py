@@ -9,8 +9,8 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli import main
-from isthmus.sources.tables.read_table import open_table
-from isthmus.sources.tables.text_files import TextFormat
+from isthmus.tables.read_table import open_table
+from isthmus.tables.text_files import TextFormat
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=400)
@@ -39,7 +39,7 @@ def test_one_column_settles_the_decimal_mark(
     tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip(library)
-    monkeypatch.setattr("isthmus.sources.tables.read_table._LIBRARIES", (library,))
+    monkeypatch.setattr("isthmus.tables.read_table._LIBRARIES", (library,))
     path = written(tmp_path / "t.csv", pay=["", *GERMAN[1:]], y=COMMAS)
     assert "decimal mark: comma (recognised)" in open_table(path).description
     assert column(path, "pay")[1:] == PAY[1:].tolist()
@@ -72,7 +72,7 @@ def test_codes_with_leading_zeros_stay_text(
     tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip(library)
-    monkeypatch.setattr("isthmus.sources.tables.read_table._LIBRARIES", (library,))
+    monkeypatch.setattr("isthmus.tables.read_table._LIBRARIES", (library,))
     codes = [f"{k % 30:03}" for k in range(400)]
     path = written(tmp_path / "t.csv", code=codes, y=COMMAS)
     assert column(path, "code") == codes

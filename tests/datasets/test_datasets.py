@@ -7,7 +7,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.datasets import Dataset
-from isthmus.models import DiscreteNetwork
+from isthmus.networks import DiscreteNetwork
 
 
 def marginals(network: DiscreteNetwork) -> dict[str, float]:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.fitting.covariances import sandwich
+from isthmus.fitting.families import sandwich
 from isthmus.io.json_text import from_json, to_json
-from isthmus.models import GaussianNetwork
+from isthmus.networks import GaussianNetwork
 
 
 def table(rows: int = 800) -> dict[str, Any]:

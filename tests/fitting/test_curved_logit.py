@@ -9,7 +9,7 @@ import isthmus as ist
 from isthmus.fitting.curved_logit import _Search
 from isthmus.fitting.families import ParentRows, fit_levels
 from isthmus.io.json_text import from_json, to_json
-from isthmus.models import CurvedLogit, MixedNetwork, MultinomialLogit
+from isthmus.networks import CurvedLogit, MixedNetwork, MultinomialLogit
 
 DAG = ist.DAG(["x", "w", "g", "y"], [("x", "y"), ("w", "y"), ("g", "y")])
 Table = dict[str, np.ndarray]

@@ -9,7 +9,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import FormatError
 from isthmus.io.json_text import from_json, to_json
-from isthmus.models import CurvedGaussian, GaussianNetwork, Hurdle, MixedNetwork
+from isthmus.networks import CurvedGaussian, GaussianNetwork, Hurdle, MixedNetwork
 
 RNG = np.random.default_rng(3)
 N = 1500

@@ -13,7 +13,7 @@ from tests.notes import noted
 
 import isthmus as ist
 from isthmus.errors import SchemaError
-from isthmus.models import ConditionalGaussian, Hurdle, MixedNetwork, ProbabilityTable
+from isthmus.networks import ConditionalGaussian, Hurdle, MixedNetwork, ProbabilityTable
 
 GRAPH = ist.DAG(["g", "gain"], [("g", "gain")])
 

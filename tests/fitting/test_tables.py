@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isthmus.fitting.tables import shrunk_table
+from isthmus.fitting.discrete import shrunk_table
 from isthmus.statistics.fitting import probabilities
 
 

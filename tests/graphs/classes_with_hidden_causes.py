@@ -14,9 +14,8 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 from isthmus.graphs import DAG, PAG
-from isthmus.graphs.bits import transpose
-from isthmus.graphs.order import reach
-from isthmus.graphs.separation import connected
+from isthmus.graphs.names import reach, transpose
+from isthmus.graphs.orientation import connected
 
 Signature = tuple[int, ...]
 """For each set of observed variables and each variable, which others are connected given it."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isthmus import simulate
-from isthmus.graphs.order import above_threshold, order_of
+from isthmus.graphs.names import above_threshold, order_of
 from isthmus.kernels._native import reachable
 from isthmus.kernels.continuous import acyclic_part
 

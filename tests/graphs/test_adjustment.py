@@ -10,10 +10,9 @@ from tests.graphs.classes_with_hidden_causes import _with_hidden, orientations, 
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.graphs.adjustment import find_adjustment, is_visible
-from isthmus.graphs.bits import mask_of, transpose
-from isthmus.graphs.order import reach
-from isthmus.graphs.separation import is_valid_adjustment
+from isthmus.graphs.identification import find_adjustment, is_visible
+from isthmus.graphs.names import mask_of, reach, transpose
+from isthmus.graphs.orientation import is_valid_adjustment
 
 
 def members(pag: ist.PAG) -> list[list[int]]:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.graphs.slow import dags, separated
 
 from isthmus.errors import GraphError
-from isthmus.graphs import DAG, bits
+from isthmus.graphs import DAG
+from isthmus.graphs import names as bits
 from isthmus.testing import enumerate_dags
 
 nx = pytest.importorskip("networkx")

@@ -17,7 +17,7 @@ from tests.graphs.classes_with_hidden_causes import (
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import GraphError
-from isthmus.graphs.marks import Marks
+from isthmus.graphs.pag import Marks
 from isthmus.testing import enumerate_dags
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.models import DiscreteNetwork
+from isthmus.networks import DiscreteNetwork
 
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

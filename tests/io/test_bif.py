@@ -13,7 +13,7 @@ from tests.io.cases import AWKWARD, DATA, networks
 from isthmus.errors import FormatError
 from isthmus.graphs import DAG
 from isthmus.io import from_bif, read_bif, to_bif, write_bif
-from isthmus.models import DiscreteNetwork
+from isthmus.networks import DiscreteNetwork
 
 NETWORKS = DATA / "networks"
 

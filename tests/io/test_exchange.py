@@ -14,7 +14,7 @@ from tests.io.cases import AWKWARD, awkward_graphs, networks
 from isthmus import io
 from isthmus.errors import FormatError
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork
+from isthmus.networks import DiscreteNetwork
 
 FORMATS: dict[str, tuple[Callable[..., str], Callable[..., DiscreteNetwork]]] = {
     "xmlbif": (io.to_xmlbif, io.from_xmlbif),

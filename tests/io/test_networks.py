@@ -14,7 +14,7 @@ from tests.io.cases import DATA, networks
 from isthmus import io
 from isthmus.errors import FormatError, MissingExtraError
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.networks import DiscreteNetwork, GaussianNetwork
 
 GAUSSIAN = DATA / "networks_gaussian"
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint import (
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint import (
     Extract,
     Federation,
     FileLedger,
@@ -23,8 +24,7 @@ from isthmus.joint import (
     Study,
     code_hash,
 )
-from isthmus.joint.extracts.stored_rows import StoredRows
-from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint.extracts.reading import StoredRows
 
 SCHEMA = Schema(
     (

@@ -194,8 +194,8 @@ def test_the_fitted_network_is_the_same(
 
 
 def fitted(data: Any, dag: ist.DAG) -> Any:
-    from isthmus.compose.statistics_kept import fit_network
-    from isthmus.sources import as_source
+    from isthmus.tables import as_source
+    from isthmus.verbs.kept import fit_network
 
     return fit_network(as_source(data), dag, 1.0)
 

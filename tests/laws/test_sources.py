@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from isthmus.sources import Frame, Lazy, Precomputed, as_source
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema
+from isthmus.tables import Frame, Lazy, Precomputed, as_source
 from isthmus.testing.source import check_counts, check_moments, check_source
 
 Table = dict[str, Any]
@@ -198,8 +198,8 @@ def test_large_joint_tables_are_counted_by_sets(
 ) -> None:
     """The same counts when the joint table is too large to fetch at once."""
     make: Constructor = request.getfixturevalue(f"make_{engine.replace('-', '_')}")
-    monkeypatch.setattr("isthmus.sources.tables.lazy.MOST", 450)
-    monkeypatch.setattr("isthmus.sources.tables.lazy.HEAD", 100)
+    monkeypatch.setattr("isthmus.tables.lazy.MOST", 450)
+    monkeypatch.setattr("isthmus.tables.lazy.HEAD", 100)
     rng = np.random.default_rng(8)
     data = {f"v{i}": rng.integers(0, 3, 500) for i in range(8)}
     data["v7"] = (data["v0"] + data["v1"]) % 3

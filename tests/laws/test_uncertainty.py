@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus import models, results
-from isthmus.models.sampling_error import DrawnAnswer
+from isthmus import networks, results
+from isthmus.networks.sampling_error import DrawnAnswer
 
 NOT_INCLUDED = "The sampling error of fitted parameters is not included"
 
@@ -264,7 +264,7 @@ def members(cls: type) -> set[str]:
 
 CLASSES = {
     name: cls
-    for module in (results, models)
+    for module in (results, networks)
     for name in module.__all__
     if inspect.isclass(cls := getattr(module, name)) and name not in INTERNAL and members(cls)
 }

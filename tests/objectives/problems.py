@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from isthmus.objectives import LocalScore
 from isthmus.scores import Score
-from isthmus.sources import as_source
 from isthmus.statistics import CountPlan, Kind, Moments, Schema
+from isthmus.tables import as_source
 
 
 def discrete_rows(seed: int, n: int, d: int) -> dict[str, NDArray[np.int64]]:

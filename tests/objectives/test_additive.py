@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from isthmus.arrays import completed
 from isthmus.objectives import (
     AdditiveLoss,
     Bernoulli,
@@ -15,10 +16,9 @@ from isthmus.objectives import (
     PoissonFamily,
     QuadraticAdditiveLoss,
     additive,
-    generalised,
+    smooth,
 )
-from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
-from isthmus.types import completed
+from isthmus.objectives.additive import PartOfQuadraticLoss, pays
 
 Floats = NDArray[np.float64]
 NAMES = ("a", "b", "c", "d")
@@ -141,7 +141,7 @@ def test_an_evaluation_in_pieces_is_that_at_once(
     loss, features, _ = make(kind)
     c = 0.3 * np.random.default_rng(5).normal(size=(features.shape[1], 4))
     value, gradient = loss.value_and_gradient(c)
-    for module in (additive, generalised):
+    for module in (additive, smooth):
         monkeypatch.setattr(module, "PIECE", 1)
     work = loss.evaluation(c)
     for _ in range(4):

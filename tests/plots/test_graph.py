@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from isthmus.errors import GraphError, MissingExtraError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.plots import plot_graph
-from isthmus.plots.layers import spread
-from isthmus.plots.layout import lay_out
+from isthmus.plots.layout import lay_out, spread
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

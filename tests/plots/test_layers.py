@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from isthmus.graphs import DAG
-from isthmus.plots.layers import layers
-from isthmus.plots.layout import lay_out
+from isthmus.plots.layout import lay_out, layers
 from isthmus.plots.svg import svg_graph
 
 Drawn = tuple[dict[int, tuple[float, float]], dict[tuple[int, int], list[int]]]

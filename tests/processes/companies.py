@@ -17,17 +17,17 @@ from typing import Any, final
 import numpy as np
 from tests.processes.hospitals import COMMAND, environment, run
 
-from isthmus.joint import verify
-from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint import verify
+from isthmus_joint.agreement.cards import Folder
+from isthmus_joint.transport.certificates import free_port
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = {"bank": ("a", "b"), "shop": ("c", "d")}
 LEVELS = {"a": 2, "b": 2, "c": 3, "d": 2}
 STAND_IN = """
 import os, sys
-from isthmus.joint.transport import pinned_channel, pinned_connection
-from isthmus.joint.shares import party_controller, requests, two_party_run
+from isthmus_joint.transport import pinned_channel, pinned_connection
+from isthmus_joint.shares import party_controller, requests, two_party_run
 two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
 pinned_connection.STRANGERS = float(os.environ.get("STRANGERS", "30"))
 send = pinned_channel.PinnedChannel.send

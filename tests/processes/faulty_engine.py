@@ -15,16 +15,16 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from isthmus.joint.shares import engine_process
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.secret_products import SecretProducts
+from isthmus_joint.shares import engine_process
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.secret_products import SecretProducts
 
 COMMAND = [
     sys.executable,
     "-c",
     """
 import os, signal, sys
-from isthmus.joint.shares import two_party_run
+from isthmus_joint.shares import two_party_run
 two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.faulty_engine")
 opened = two_party_run.TwoPartyRun._open
 def dying(self, value):

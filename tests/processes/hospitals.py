@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 import isthmus as ist
 from isthmus.cli import main
 from isthmus.io import read_edge_list
-from isthmus.joint import (
+from isthmus.tables import Frame
+from isthmus.testing.source import check_moments
+from isthmus_joint import (
     AskMoments,
     Extract,
     ExtractStore,
@@ -35,13 +37,11 @@ from isthmus.joint import (
     SiteController,
     Study,
 )
-from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.federation.over_grpc import listen
-from isthmus.joint.secure_sum.limbs import from_bytes
-from isthmus.joint.transport.base import RemoteTransport, Timeouts, Watcher, ignore
-from isthmus.joint.transport.child_process import free_port
-from isthmus.sources import Frame
-from isthmus.testing.source import check_moments
+from isthmus_joint.agreement.cards import Folder
+from isthmus_joint.federation.over_grpc import listen
+from isthmus_joint.secure_sum.terms import from_bytes
+from isthmus_joint.transport.base import RemoteTransport, Timeouts, Watcher, ignore
+from isthmus_joint.transport.certificates import free_port
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0

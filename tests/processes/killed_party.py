@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from isthmus.joint.records.journal import FileJournal
-from isthmus.joint.records.ledger import FileLedger
-from isthmus.joint.shares import requests, two_party_run
-from isthmus.joint.transport.pinned_channel import PinnedChannel
+from isthmus_joint.records.journal import FileJournal
+from isthmus_joint.records.ledger import FileLedger
+from isthmus_joint.shares import requests, two_party
+from isthmus_joint.transport.pinned_channel import PinnedChannel
 
 COMMAND = [sys.executable, "-m", "tests.processes.killed_party"]
 
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     FileJournal.append = killing(FileJournal.append, last_key)  # type: ignore[method-assign]
     PinnedChannel.send = killing(PinnedChannel.send, lambda m: f"sent {next(iter(m))}")  # type: ignore[method-assign]
     if "STAND_IN" in os.environ:
-        two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
+        two_party.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
         requests.PrivateK2Request.openings = lambda *_: 6  # type: ignore[method-assign]
     from isthmus.cli import main
 

@@ -14,12 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import isthmus as ist
-from isthmus.joint import ADMM, Federation, FileJournal, Journal
-from isthmus.joint.agreement.cards import Folder
-from isthmus.joint.agreement.identity import Identity
-from isthmus.joint.federation.over_grpc import listen
-from isthmus.joint.records.journal import Record
-from isthmus.joint.transport.base import Timeouts, Transport, ignore
+from isthmus_joint import ADMM, Federation, FileJournal, Journal
+from isthmus_joint.agreement.cards import Folder
+from isthmus_joint.agreement.identity import Identity
+from isthmus_joint.federation.over_grpc import listen
+from isthmus_joint.records.journal import Record
+from isthmus_joint.transport.base import Timeouts, Transport, ignore
 
 
 class Deadly(Journal):

@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 from isthmus.errors import AbortedError
-from isthmus.joint.shares import link
-from isthmus.joint.shares.alignment import aligned_to_both
-from isthmus.joint.shares.link import LinkOptions, connect
-from isthmus.joint.transport.certificates import fingerprint
+from isthmus_joint.shares import link
+from isthmus_joint.shares.alignment import aligned_to_both
+from isthmus_joint.shares.link import LinkOptions, connect
+from isthmus_joint.transport.certificates import fingerprint
 
 
 def main(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.link import connect_local
-from isthmus.joint.shares.private_k2 import private_k2
-from isthmus.joint.shares.secret_scores import CountScore
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.link import connect_local
+from isthmus_joint.shares.private_k2 import private_k2
+from isthmus_joint.shares.secret_functions import CountScore
+from isthmus_joint.shares.terms import Columns, SharedColumn
 
 
 def leak_to_first(engine: SecretSharingRuntime, columns: Columns, how: str) -> None:

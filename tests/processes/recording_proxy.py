@@ -9,8 +9,8 @@ from typing import final
 
 from tests.processes.companies import Companies
 
-from isthmus.joint.shares.two_party import address_of
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.shares.two_party import address_of
+from isthmus_joint.transport.certificates import free_port
 
 
 @final

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint.shares import engine_process, link
-from isthmus.joint.shares.terms import ComputationTerms
+from isthmus_joint.shares import engine_process, link
+from isthmus_joint.shares.terms import ComputationTerms
 
 STEPS = 6
 

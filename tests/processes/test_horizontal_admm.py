@@ -13,10 +13,10 @@ import pytest
 from tests.processes.hospitals import Hospitals, run
 
 import isthmus as ist
-import isthmus.joint
-from isthmus.cli.strategies import search_from
+import isthmus_joint
+from isthmus.cli.inputs import search_from
 from isthmus.io import read_edge_list
-from isthmus.joint import ADMM, verify
+from isthmus_joint import ADMM, verify
 
 LONG = pytest.mark.skipif(
     "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
@@ -28,7 +28,7 @@ TIMES = ("--gather", "240", "--answer", "40", "--pause", "300")
 
 def require_equal(world: Hospitals, model: str) -> None:
     """What is published is what the same study gives within one process, to the last bit."""
-    expected = ist.learn(world.inside(), search=search_from(model, [isthmus.joint])).published()
+    expected = ist.learn(world.inside(), search=search_from(model, [isthmus_joint])).published()
     found: dict[str, Any] = json.loads((world.folder / "network.json").read_text())
     parameters = np.array(found["details"]["parameters"])
     assert parameters.tobytes() == expected.details.parameters.tobytes()

@@ -22,7 +22,7 @@ from tests.processes.hospitals import (
 import isthmus as ist
 from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError, StudyError
-from isthmus.joint import (
+from isthmus_joint import (
     ADMM,
     AskConsensus,
     EnvelopeKind,
@@ -33,10 +33,10 @@ from isthmus.joint import (
     Transport,
     verify,
 )
-from isthmus.joint.records.journal import FileJournal
-from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.transport.base import PING
+from isthmus_joint.records.journal import FileJournal
+from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
+from isthmus_joint.secure_sum.protocol import secure_sums
+from isthmus_joint.transport.base import PING
 
 FUZZING = 10.0
 """Seconds, at least; a longer run is made by hand with ISTHMUS_FUZZ=frames."""

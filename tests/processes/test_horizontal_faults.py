@@ -33,7 +33,9 @@ from tests.processes.hospitals import (
 import isthmus as ist
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
-from isthmus.joint import (
+from isthmus.tables import Frame
+from isthmus.testing.source import check_moments
+from isthmus_joint import (
     ADMM,
     AskMoments,
     Coordinator,
@@ -44,10 +46,8 @@ from isthmus.joint import (
     run_round,
     verify,
 )
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.transport.base import PING, SiteState, Timeouts
-from isthmus.sources import Frame
-from isthmus.testing.source import check_moments
+from isthmus_joint.secure_sum.protocol import secure_sums
+from isthmus_joint.transport.base import PING, SiteState, Timeouts
 
 STAGES = ("keys", "shares", "masked", "consent", "reveal")
 
@@ -323,12 +323,12 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> N
 SHIFTED = """
 import sys
 from datetime import UTC, datetime, timedelta
-from isthmus.joint.federation.site_controller import SiteController
+from isthmus_joint.federation.site_controller import SiteController
 shift = timedelta(hours=float(sys.argv.pop(1)))
 SiteController.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
 from isthmus.cli import main
-from isthmus.joint import FixedPointEncoding
-from isthmus.joint.secure_sum.protocol import secure_sums
+from isthmus_joint import FixedPointEncoding
+from isthmus_joint.secure_sum.protocol import secure_sums
 raise SystemExit(main())
 """
 

@@ -20,7 +20,7 @@ from tests.joint.transport.flapping_proxy import FlappingProxy
 from tests.processes.hospitals import NAMES, Hospitals
 
 import isthmus as ist
-from isthmus.joint import (
+from isthmus_joint import (
     ADMM,
     AskConsensus,
     Federation,
@@ -29,11 +29,11 @@ from isthmus.joint import (
     Identity,
     verify,
 )
-from isthmus.joint.agreement.protocol_catalogue import known_event
-from isthmus.joint.records.journal import Record
-from isthmus.joint.records.ledger_entries import Entry
-from isthmus.joint.secure_sum.limbs import from_bytes
-from isthmus.joint.transport.base import Timeouts
+from isthmus_joint.agreement.protocol_catalogue import known_event
+from isthmus_joint.records.journal import Record
+from isthmus_joint.records.ledger_entries import Entry
+from isthmus_joint.secure_sum.terms import from_bytes
+from isthmus_joint.transport.base import Timeouts
 
 LONG = "ISTHMUS_LONG" in os.environ
 SECONDS, UP, DOWN = (600.0, 3.0, 1.0) if LONG else (6.0, 0.8, 0.3)

@@ -21,10 +21,10 @@ from tests.processes.hospitals import NAMES, Hospitals, require_pooled, run
 import isthmus as ist
 from isthmus.cli import ExitCode
 from isthmus.errors import StudyError
-from isthmus.joint import Study, verify
-from isthmus.joint.federation.received_results import read_result, result_path
-from isthmus.joint.transport.certificates import own_certificate
-from isthmus.sources import Frame
+from isthmus.tables import Frame
+from isthmus_joint import Study, verify
+from isthmus_joint.federation.received_results import read_result, result_path
+from isthmus_joint.transport.certificates import own_certificate
 
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 

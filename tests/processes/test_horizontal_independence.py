@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.compose.test_hidden_causes import SEARCHES, graph
 from tests.processes.hospitals import CONTINUOUS, Hospitals
+from tests.verbs.test_hidden_causes import SEARCHES, graph
 
 import isthmus as ist
-from isthmus.joint import Federation
-from isthmus.types import Floats
+from isthmus.arrays import Floats
+from isthmus_joint import Federation
 
 LEVELS = 'kind = "discrete"\nlevels = [0, 1]'
 CURVES = ist.NonlinearLikelihoodRatio()

@@ -23,13 +23,13 @@ from tests.processes.hospitals import (
 from tests.processes.test_horizontal_faults import SHIFTED
 
 from isthmus.cli import ExitCode, main
-from isthmus.joint import verify
-from isthmus.joint.agreement.code import package_folder
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint import verify
+from isthmus_joint.agreement.study import package_folder
+from isthmus_joint.transport.certificates import free_port
 
 PATIENT = ("--gather", "200", "--answer", "60", "--pause", "200")
 QUICK = ("--gather", "60", "--answer", "20", "--reconnect", "3", "--pause", "5")
-PRINTED = "from isthmus.joint import code_hash; print(code_hash())"
+PRINTED = "from isthmus_joint import code_hash; print(code_hash())"
 
 
 class Federated:

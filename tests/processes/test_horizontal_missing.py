@@ -12,7 +12,7 @@ from tests.processes.hospitals import NAMES, Hospitals, run, write_csv
 import isthmus as ist
 from isthmus.cli import main
 from isthmus.io import read_edge_list
-from isthmus.joint import verify
+from isthmus_joint import verify
 
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 EM = "ExpectationMaximisation"

@@ -9,8 +9,8 @@ import pytest
 from tests.processes.hospitals import Hospitals
 
 from isthmus.io import read_edge_list
-from isthmus.joint import verify
-from isthmus.joint.noise.spending import Spending
+from isthmus_joint import verify
+from isthmus_joint.noise.accounting import Spending
 
 pytest.importorskip("opendp")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tests.processes.hospitals import Hospitals, rows
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 SERIES = re.compile(r'([a-z_]+)(?:\{([a-z]+="(?:[^"\\]|\\.)*",?)*\})? (-?[0-9.e+-]+|nan|inf)')
 

@@ -9,7 +9,7 @@ from tests.processes.hospitals import Hospitals
 
 import isthmus as ist
 from isthmus.io import read_edge_list
-from isthmus.joint import verify
+from isthmus_joint import verify
 
 VARIABLES, ROWS = 105, 300
 """More variables than planned tables of three fit into one round."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.processes.hospitals import environment
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "hospitals.md"
 NAMES = {"1": "north", "2": "east", "3": "south"}

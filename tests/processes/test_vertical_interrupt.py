@@ -12,7 +12,7 @@ import pytest
 from tests.processes.companies import Companies
 
 from isthmus.cli import ExitCode
-from isthmus.joint import verify
+from isthmus_joint import verify
 
 PROMISED = 2.0
 """Seconds; a machine that runs other tests beside gets more."""

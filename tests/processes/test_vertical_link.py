@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport.certificates import own_certificate
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.records.private_files import write_private
+from isthmus_joint.transport.certificates import free_port, own_certificate
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,10 +17,10 @@ from tests.processes.killed_party import COMMAND
 from tests.processes.stand_in_engine import STEPS
 
 from isthmus.cli import ExitCode
-from isthmus.joint.shares.two_party import address_of
-from isthmus.joint.transport.certificates import fingerprint, own_certificate
-from isthmus.joint.transport.pinned_channel import PinnedChannel
-from isthmus.joint.transport.pinned_connection import Credentials
+from isthmus_joint.shares.two_party import address_of
+from isthmus_joint.transport.certificates import fingerprint, own_certificate
+from isthmus_joint.transport.pinned_channel import PinnedChannel
+from isthmus_joint.transport.pinned_connection import Credentials
 
 DECISIONS = [f"decision {i}" for i in range(STEPS)]
 MINUTE = 60.0

@@ -19,7 +19,7 @@ from tests.processes.companies import ROOT, Companies
 from tests.processes.distinguishers import DISTINGUISHERS, correct_guesses
 from tests.processes.recording_proxy import Recording, proxies_of
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 Codes = NDArray[np.uint8]
 SHAPES = [["a", 0, 2], ["b", 1, 2], ["c", 1, 3]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.processes.companies import ROOT
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 PAGE = ROOT / "docs" / "tutorials" / "two-companies.md"
 NAMES = {"1": "bank", "2": "shop"}

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from tests.processes.hospitals import Hospitals
 
 import isthmus as ist
-from isthmus.joint import EnvelopeKind, RoundRequest, verify
-from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
-from isthmus.joint.secure_sum.protocol import secure_sums
+from isthmus_joint import EnvelopeKind, RoundRequest, verify
+from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse
+from isthmus_joint.secure_sum.protocol import secure_sums
 
 ROUNDS = 6
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")

@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.processes.hospitals import COMMAND, environment, run
 
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.transport.certificates import free_port
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorials" / "hospitals.md"
 HOSPITALS = ("north", "east", "south")

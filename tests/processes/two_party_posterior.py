@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import isthmus as ist
-from isthmus.sources.tables.read_table import read_table
+from isthmus.tables.read_table import read_table
 
 
 def main(home: str, study: str, table: str, result: str) -> None:

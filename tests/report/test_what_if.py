@@ -89,7 +89,7 @@ def test_evidence_that_cannot_be_is_refused(browser: Any, tmp_path: Path) -> Non
     dag = ist.DAG(["a", "b"], [("a", "b")])
     levels = {"a": ("no", "yes"), "b": ("no", "yes")}
     tables = {"a": np.array([0.5, 0.5]), "b": np.array([[1.0, 0.0], [0.5, 0.5]])}
-    page = asked(browser, tmp_path / "r.html", ist.models.DiscreteNetwork(dag, levels, tables))
+    page = asked(browser, tmp_path / "r.html", ist.networks.DiscreteNetwork(dag, levels, tables))
     page.locator(".card[data-node='0'] .level").nth(0).click()
     page.locator(".card[data-node='1'] .level").nth(1).click()
     assert "cannot have this value" in page.inner_text("#observed")
@@ -100,7 +100,7 @@ def test_evidence_that_cannot_be_is_refused(browser: Any, tmp_path: Path) -> Non
 def test_numbers_move_by_the_closed_form(browser: Any, tmp_path: Path) -> None:
     dag = network(40)
     rng = np.random.default_rng(1)
-    model = ist.models.GaussianNetwork(
+    model = ist.networks.GaussianNetwork(
         dag,
         {v: float(rng.normal()) for v in dag.nodes},
         {v: {p: float(rng.normal()) for p in dag.parents(v)} for v in dag.nodes},

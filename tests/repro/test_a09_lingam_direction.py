@@ -12,7 +12,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.types import Floats
+from isthmus.arrays import Floats
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 Pair = tuple[Floats, Floats]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.types import Bools, Floats
+from isthmus.arrays import Bools, Floats
 
 D = 6
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")

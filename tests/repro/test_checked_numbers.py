@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.fit import fit
 from isthmus.errors import ArgumentError, DataError
-from isthmus.fitting.total_effect import adjusted_effect
+from isthmus.fitting.effects import adjusted_effect
 from isthmus.results.effects import EffectEstimate, PossibleEffect, ZeroEffect
+from isthmus.verbs.fit import fit
 
 WRONG: list[Any] = [-3, math.nan, math.inf, "1", None, True, [1.0]]
 RNG = np.random.default_rng(0)

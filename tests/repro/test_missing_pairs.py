@@ -12,7 +12,7 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import MissingValuesError
 from isthmus.statistics import Moments
-from isthmus.statistics.pairs import FEWEST, PairCounts
+from isthmus.statistics.tally import FEWEST, PairCounts
 
 EM = ist.ExpectationMaximisation()
 Table = dict[str, Any]

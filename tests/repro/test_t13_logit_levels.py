@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.fit import fit
 from isthmus.fitting import logit
-from isthmus.models import MixedNetwork
+from isthmus.networks import MixedNetwork
+from isthmus.verbs.fit import fit
 
 DAG = ist.DAG(["g", "x", "y"], [("g", "y"), ("x", "y")])
 

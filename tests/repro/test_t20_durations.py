@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isthmus.errors import SchemaError
-from isthmus.sources import as_source
+from isthmus.tables import as_source
 
 HOURS = np.array([0.5, 1.25, -2.0, 48.0, 3.0])
 OBJECTS = [dt.timedelta(hours=float(h)) for h in HOURS]

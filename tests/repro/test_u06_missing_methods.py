@@ -9,7 +9,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli import main
-from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.parsing import ExitCode
 from isthmus.errors import IsthmusError, MissingValuesError
 
 X, HOLES = [0.5, 1.5, 2.25, 3.0] * 10, [0.5, None, 2.25, 3.0] * 10

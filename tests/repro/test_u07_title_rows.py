@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.sources.tables.test_read_table import workbook
+from tests.tables.test_read_table import workbook
 
 from isthmus.cli import main
 from isthmus.errors import DataError
-from isthmus.sources.tables.read_table import open_table
-from isthmus.sources.tables.text_files import TextFormat
+from isthmus.tables.read_table import open_table
+from isthmus.tables.text_files import TextFormat
 
 ROWS: list[list[Any]] = [["name", "age", "fare"], ["Ada", 30.5, 7.25], ["Bo", 41.5, 71.5]]
 TITLES: dict[str, list[list[Any]]] = {

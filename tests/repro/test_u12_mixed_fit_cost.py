@@ -7,9 +7,9 @@ from time import process_time
 import numpy as np
 import pytest
 
+from isthmus.arrays import Floats
 from isthmus.fitting import logit
-from isthmus.fitting.configurations import regress_within
-from isthmus.types import Floats
+from isthmus.fitting.discrete import regress_within
 
 
 @pytest.mark.parametrize("pseudo_count", [1.0, 0.1])

@@ -12,7 +12,7 @@ import pytest
 from isthmus import io
 from isthmus.errors import FormatError, MismatchError
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, ProbabilityTable
+from isthmus.networks import DiscreteNetwork, GaussianNetwork, MixedNetwork, ProbabilityTable
 
 ODD = {
     "body mass (kg/m²)": ("< 18.5", "18.5–25", "> 25"),

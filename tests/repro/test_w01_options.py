@@ -21,27 +21,28 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus import joint, searches, simulate
+import isthmus_joint as joint
+from isthmus import searches, simulate
 from isthmus.errors import ArgumentError, SchemaError, StudyError
-from isthmus.joint.shares.protocol import IdentifierKind, TwoParties
 from isthmus.statistics import Kind
+from isthmus_joint.shares.protocol import IdentifierKind, TwoParties
 
 VALUES = (
     "isthmus.graphs",
     "isthmus.kernels",
     "isthmus.metrics",
     "isthmus.published",
-    "isthmus.models",
+    "isthmus.networks",
     "isthmus.objectives",
     "isthmus.report",
     "isthmus.results",
-    "isthmus.runs",
+    "isthmus.watch",
     "isthmus.statistics",
     "isthmus.fitting",
-    "isthmus.joint.agreement",
-    "isthmus.joint.records",
-    "isthmus.joint.federation",
-    "isthmus.joint.secure_sum",
+    "isthmus_joint.agreement",
+    "isthmus_joint.records",
+    "isthmus_joint.federation",
+    "isthmus_joint.secure_sum",
 )
 """Packages whose dataclasses are results, statistics or messages, which nobody sets as options."""
 VALUE_NAMES = {
@@ -74,11 +75,11 @@ TABLE = {"a": np.arange(20.0), "b": np.arange(20.0)[::-1] ** 2}
 CALLS: dict[str, Callable[..., Any]] = {
     "scale_free": lambda **options: simulate.scale_free(12, 2, seed=1, **options),
     "sort_and_regress": lambda **options: simulate.sort_and_regress(TABLE, **options),
-    "as_source": lambda **options: ist.sources.as_source(TABLE, **options).schema(),
+    "as_source": lambda **options: ist.tables.as_source(TABLE, **options).schema(),
     "Frame": lambda **options: ist.Frame(TABLE, **options).schema(),
     "Lazy": lambda **options: ist.Lazy(_lazy_table(), **options).schema(),
     "transformed": lambda **options: (
-        ist.sources.transformed(TABLE | {"c": TABLE["a"] / 3}, ist.QuantileBins(), **options).maps
+        ist.tables.transformed(TABLE | {"c": TABLE["a"] / 3}, ist.QuantileBins(), **options).maps
     ),
 }
 """Example calls of public functions and classes with parameters that are enums."""
@@ -184,7 +185,7 @@ def test_the_strategies_are_found() -> None:
 def test_an_option_refuses_other_types(strategy: type, name: str, kinds: tuple[Any, ...]) -> None:
     build(strategy)
     # Documents of a study report all their problems together, as errors of the study.
-    joint = strategy.__module__.startswith("isthmus.joint.")
+    joint = strategy.__module__.startswith("isthmus_joint.")
     expected = (ArgumentError, StudyError) if joint else ArgumentError
     for value in wrong_values(kinds):
         with pytest.raises(expected, match=name):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.defaults import choose_search
-from isthmus.compose.prepare import Problem, prepare
 from isthmus.objectives import LOCAL_SCORES
+from isthmus.verbs.defaults import choose_search
+from isthmus.verbs.prepare import Problem, prepare
 
 
 def table(columns: int, levels: int) -> dict[str, np.ndarray]:

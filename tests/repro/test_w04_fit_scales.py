@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.fit import fit
 from isthmus.fitting import LinearEffects, adjusted_effect
-from isthmus.models import ConditionalGaussian, GaussianNetwork, MixedNetwork
+from isthmus.networks import ConditionalGaussian, GaussianNetwork, MixedNetwork
+from isthmus.verbs.fit import fit
 
 DAG = ist.DAG(["a", "b", "y"], [("a", "b"), ("a", "y"), ("b", "y")])
 RATIOS = (1e-12, 1e-8, 1.0, 1e8, 1e12)

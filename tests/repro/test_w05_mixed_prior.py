@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.fit import fit
-from isthmus.fitting import configurations
-from isthmus.fitting.configurations import regress_within
-from isthmus.models import ConditionalGaussian, MixedNetwork
+from isthmus.fitting import discrete
+from isthmus.fitting.discrete import regress_within
+from isthmus.networks import ConditionalGaussian, MixedNetwork
+from isthmus.verbs.fit import fit
 
 DAG = ist.DAG(["g", "d", "y"], [("g", "d"), ("g", "y"), ("d", "y")])
 
@@ -148,7 +148,7 @@ def test_degenerate_configurations(kind: str) -> None:
 
 def new_rows(monkeypatch: pytest.MonkeyPatch, enough: int, rows: int, spread: float) -> float:
     """The average log-density of new rows, for groups with one regressor."""
-    monkeypatch.setattr(configurations, "_ENOUGH", enough)
+    monkeypatch.setattr(discrete, "_ENOUGH", enough)
     logs = []
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -167,7 +167,7 @@ def new_rows(monkeypatch: pytest.MonkeyPatch, enough: int, rows: int, spread: fl
 
 
 def test_the_rows_that_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = configurations._ENOUGH
+    chosen = discrete._ENOUGH
     # Below the limit, a regression of one's own is worse, also if spreads differ as e^N(0, 1).
     for spread in (0.0, 1.0):
         few = chosen + 1

@@ -11,7 +11,7 @@ import pytest
 from tests.notes import noted
 
 import isthmus as ist
-from isthmus.sources import as_source
+from isthmus.tables import as_source
 
 EDGES = [("v0", "v1"), ("v1", "v2"), ("v0", "v3"), ("v3", "v4"), ("v2", "v5"), ("v4", "v5")]
 SKELETON = {frozenset(edge) for edge in EDGES}

@@ -11,7 +11,7 @@ from tests.notes import noted
 
 import isthmus as ist
 from isthmus.errors import DataError, SchemaError
-from isthmus.sources.tables.written_numbers import numbers_of
+from isthmus.tables.written_numbers import numbers_of
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=500)

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 
 import isthmus as ist
+from isthmus.arrays import Floats
 from isthmus.errors import MismatchError
 from isthmus.results import ZeroEffect
-from isthmus.types import Floats
 
 TIERS = ist.Knowledge(tiers=[["x"], ["y"], ["z"]])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.results import effects, estimate_effects
+from isthmus.results import effects
 
 
 def complete(d: int, n: int = 2000) -> dict[str, np.ndarray]:
@@ -59,7 +59,7 @@ def test_undirected_edges_elsewhere_do_not_hide_the_own_one() -> None:
 
 
 def test_a_range_that_is_too_costly_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (effects, estimate_effects):
+    for module in (effects, effects):
         monkeypatch.setattr(module, "MAX_PARENT_SETS", 20)
     solution = ist.learn(complete(6), score=ist.GaussianBIC(penalty_discount=0))
     estimate = solution.effect("x0", "x5")

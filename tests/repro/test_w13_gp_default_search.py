@@ -3,8 +3,8 @@
 import numpy as np
 
 import isthmus as ist
-from isthmus.compose.defaults import choose_search
-from isthmus.compose.prepare import prepare
+from isthmus.verbs.defaults import choose_search
+from isthmus.verbs.prepare import prepare
 
 
 def test_a_slow_score_is_climbed() -> None:

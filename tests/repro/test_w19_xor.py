@@ -3,10 +3,10 @@
 import numpy as np
 
 import isthmus as ist
-from isthmus.compose.defaults import choose_search
-from isthmus.compose.prepare import prepare
 from isthmus.results import Ending
 from isthmus.statistics import CountPlan
+from isthmus.verbs.defaults import choose_search
+from isthmus.verbs.prepare import prepare
 
 RNG = np.random.default_rng(0)
 A, B = RNG.integers(0, 2, (2, 1000))

@@ -5,7 +5,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.searches.orders.boss import Starts
+from isthmus.searches.boss import Starts
 
 
 def linear(d: int, n: int, seed: int) -> dict[str, np.ndarray]:

@@ -13,9 +13,9 @@ import pytest
 
 import isthmus as ist
 from isthmus.cli import main
-from isthmus.compose.fit import fit
 from isthmus.errors import GraphError
-from isthmus.models import MeanRange, Normal, Probabilities, ProbabilityRange
+from isthmus.networks import MeanRange, Normal, Probabilities, ProbabilityRange
+from isthmus.verbs.fit import fit
 
 
 def two(order: tuple[str, str]) -> dict[str, np.ndarray]:

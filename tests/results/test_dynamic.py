@@ -5,7 +5,7 @@ import pytest
 
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
-from isthmus.graphs.lags import Lag, lagged_names, temporal_tiers
+from isthmus.graphs.knowledge import Lag, lagged_names, temporal_tiers
 from isthmus.results import DynamicEdge, DynamicNetwork
 
 NETWORK = DynamicNetwork(

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.joint import ADMMModel, Stiffness
 from isthmus.results import Provenance
 from isthmus.searches import (
     L1,
@@ -21,6 +20,7 @@ from isthmus.searches import (
     RBNetsVariant,
     RefitEBIC,
 )
+from isthmus_joint import ADMMModel, Stiffness
 
 
 def _with_defaults() -> list[Any]:

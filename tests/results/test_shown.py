@@ -10,7 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.results import Forecast
-from isthmus.results.node_matrix import NodeMatrix
+from isthmus.results.features import NodeMatrix
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=300)

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import MismatchError, ModelWarning
-from isthmus.models import GaussianNetwork, MixedNetwork
-from isthmus.plurals import counted
+from isthmus.errors import MismatchError, ModelWarning, counted
+from isthmus.networks import GaussianNetwork, MixedNetwork
 from isthmus.results import Disclosure, Ending, Solution, Status
 
 

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from isthmus import interrupts
+from isthmus import watch as interrupts
 from isthmus.errors import AbortedError
-from isthmus.results.status import Ending
-from isthmus.runs import Progress, Watch, drive
+from isthmus.watch import Ending, Progress, Watch, drive
 
 
 class _Thing:
@@ -159,7 +158,7 @@ def test_a_block_within_a_block_ends_both() -> None:
 def test_progress_is_told_now_and_then_with_what_was_said_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("isthmus.watch._REPORT_INTERVAL", 0.0)
     heard: list[Progress] = []
     watch = Watch("name", report=heard.append)
     watch.poll("first", 1.0, 0.5)

@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.errors import ArgumentError
 from isthmus.results import SamplerDetails
-from isthmus.runs import Watch, drive
 from isthmus.samplers import Draws
+from isthmus.watch import Watch, drive
 
 
 def words(*rows: int) -> np.ndarray:

@@ -12,14 +12,14 @@ import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.runs import Watch, drive
 from isthmus.samplers import Draws, OrderMCMC, PartitionMCMC
 from isthmus.samplers import candidates as candidates_module
 from isthmus.samplers.candidates import Candidates, candidate_count
 from isthmus.samplers.chains import _Chains
-from isthmus.sources import Frame
 from isthmus.statistics import CountPlan
+from isthmus.tables import Frame
 from isthmus.testing import enumerate_dags
+from isthmus.watch import Watch, drive
 
 Floats = Any
 

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
-from isthmus.scores.extended import small_sample_prices
-from isthmus.scores.spread_prices import spread_ratios
+from isthmus.scores.additive import spread_ratios
+from isthmus.scores.base import small_sample_prices
 from isthmus.statistics import Moments
 from isthmus.testing import check_score
 
@@ -92,7 +92,7 @@ def test_the_score_is_that_of_its_definition(seed: int) -> None:
 def test_without_curves_and_with_equal_spread_it_is_the_score_of_lines(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("isthmus.scores.additive_ebic.spread_ratios", lambda m: np.ones((1, 1)))
+    monkeypatch.setattr("isthmus.scores.additive.spread_ratios", lambda m: np.ones((1, 1)))
     for table, lines in (
         (numbers(), ist.GaussianEBIC()),
         (mixed(), ist.DegenerateGaussian(gamma=0.5)),

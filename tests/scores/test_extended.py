@@ -10,7 +10,7 @@ from tests.objectives.problems import discrete_rows, discrete_score, gaussian_sc
 
 import isthmus as ist
 from isthmus.objectives import PenalisedScore, PythonLocalScore
-from isthmus.scores.extended import size_penalties, small_sample_prices, student_log_ratio
+from isthmus.scores.base import size_penalties, small_sample_prices, student_log_ratio
 from isthmus.testing import check_score, enumerate_dags
 
 

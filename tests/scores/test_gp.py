@@ -189,7 +189,7 @@ def test_a_score_is_computed_in_pieces(
 ) -> None:
     """One evaluation of the density at a time, so that time limits and Ctrl-C are heard."""
     import isthmus.scores.gp as module
-    from isthmus.statistics.regressions import regressions_from_rows
+    from isthmus.statistics.relations import regressions_from_rows
 
     regressions = regressions_from_rows(rows(table(40)))
     monkeypatch.setattr(module, "_SLICE", 600.0)

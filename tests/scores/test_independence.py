@@ -10,11 +10,11 @@ import pytest
 from scipy import stats
 
 import isthmus as ist
+from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError
 from isthmus.objectives import IndependenceTest
-from isthmus.scores.independence.chi_squared import pearson
-from isthmus.scores.independence.unequal_spread import hold_level, mean_is_zero
-from isthmus.types import Floats
+from isthmus.scores.noise_tests import hold_level, mean_is_zero
+from isthmus.scores.tests import pearson
 
 
 def moments(table: dict[str, Any]) -> ist.Moments:

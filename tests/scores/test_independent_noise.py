@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import chi2, kstest
 
 import isthmus as ist
+from isthmus.arrays import Floats
 from isthmus.errors import MismatchError
 from isthmus.objectives import NoiseTest
-from isthmus.types import Floats
 
 
 def bound(table: Mapping[str, Floats], test: ist.IndependentNoise | None = None) -> NoiseTest:

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import isthmus as ist
+from isthmus.arrays import Floats
 from isthmus.errors import MismatchError
-from isthmus.types import Floats
 
 
 def p_value(*columns: Floats) -> float:

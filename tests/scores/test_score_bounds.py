@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
+from isthmus.arrays import completed
 from isthmus.scores import score_bounds
 from isthmus.scores.score_bounds import _inverse, _likelihood_given_all, _sum_n_log_n
 from isthmus.statistics.coded import CodedRows
-from isthmus.types import completed
 
 
 def drawn(seed: int, d: int, n: int) -> NDArray[np.int64]:

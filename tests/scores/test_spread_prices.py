@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.scores.spread_prices import spread_ratios
-from isthmus.sources.tables.groups import within_groups
+from isthmus.scores.additive import spread_ratios
 from isthmus.statistics import Moments
+from isthmus.tables.groups import within_groups
 
 Floats = NDArray[np.float64]
 _DENSITY = np.linspace(-6.0, 6.0, 4001)

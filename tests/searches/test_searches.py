@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.results.status import Ending
 from isthmus.scores import BGe, GaussianBIC
 from isthmus.searches import (
     OBS,
@@ -31,6 +30,7 @@ from isthmus.searches import (
 )
 from isthmus.statistics import Moments, Schema
 from isthmus.testing import enumerate_dags
+from isthmus.watch import Ending
 
 NAMES = tuple("abcdefghij")
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from isthmus.runs import Watch
+from isthmus.watch import Watch
 
 T = TypeVar("T")
 

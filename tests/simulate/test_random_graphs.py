@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from isthmus import simulate
 from isthmus.errors import DataError, GraphError
 from isthmus.graphs import DAG
-from isthmus.simulate.random_graphs import _unrank_pairs
+from isthmus.simulate.graphs import _unrank_pairs
 
 
 @given(st.integers(0, 12), st.data(), st.integers(0, 2**40))

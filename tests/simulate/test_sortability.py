@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isthmus import simulate
 from isthmus.errors import DataError, GraphError, MismatchError
 from isthmus.graphs import DAG
-from isthmus.simulate.baselines import stepwise
+from isthmus.simulate.graphs import stepwise
 from isthmus.statistics import Kind, Moments, Schema, Variable
 
 CHAIN = DAG(["a", "b", "c"], [("a", "b"), ("b", "c")])
@@ -68,14 +68,14 @@ def test_r_squared_of_known_covariance() -> None:
     model = simulate.LinearModel(
         CHAIN, {("a", "b"): 1.0, ("b", "c"): 1.0}, dict.fromkeys("abc", 1.0)
     )
-    from isthmus.simulate.sortability import r_squared
+    from isthmus.simulate.graphs import r_squared
 
     expected = [1 - 1 / (2 * 1), 1 - 1 / (2 * 2), 1 - 1 / (1 * 3)]
     assert np.allclose(r_squared(model.covariance(), CHAIN.nodes), expected)
 
 
 def test_r_squared_with_a_duplicate_column() -> None:
-    from isthmus.simulate.sortability import r_squared
+    from isthmus.simulate.graphs import r_squared
 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 500))

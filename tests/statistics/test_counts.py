@@ -21,7 +21,7 @@ from isthmus.statistics import (
     Variable,
     align_levels,
 )
-from isthmus.statistics import blocks as blocks_module
+from isthmus.statistics import base as blocks_module
 
 NAMES = ("a", "b", "ç", "d")
 SCHEMA = Schema.discrete({"a": "xy", "b": (0, 1, 2), "ç": (False, True), "d": (1.5, 2.5, 3.5, 4.5)})

@@ -8,15 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import isthmus as ist
+from isthmus.arrays import Floats
 from isthmus.errors import DataError
-from isthmus.statistics import patterns as patterns_module
-from isthmus.statistics.expectation import (
-    Estimated,
-    ExpectationStep,
-    estimate_moments,
-)
-from isthmus.statistics.patterns import PatternRows
-from isthmus.types import Floats
+from isthmus.statistics import tally as patterns_module
+from isthmus.statistics.incomplete import Estimated, ExpectationStep, estimate_moments
+from isthmus.statistics.tally import PatternRows
 
 
 def rng(seed: int = 0) -> np.random.Generator:

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.errors import DataError, FormatError, SchemaError
-from isthmus.joint import Federation
-from isthmus.sources import Frame
 from isthmus.statistics import Basis, Expansion, Features, Moments, Role, Schema, register_basis
 from isthmus.statistics.features import basis_from_dict, basis_to_dict
+from isthmus.tables import Frame
 from isthmus.testing import check_basis
 from isthmus.testing.source import check_moments
+from isthmus_joint import Federation
 
 Floats = NDArray[np.float64]
 
@@ -160,7 +160,7 @@ def test_a_basis_from_outside_learns_from_a_frame_an_engine_and_a_federation() -
 
 def test_the_grid_of_secure_sums_takes_the_bounds_of_the_basis() -> None:
     pytest.importorskip("cryptography")
-    from isthmus.joint import AskFeatures
+    from isthmus_joint import AskFeatures
 
     data = curves(n=300)
     sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}

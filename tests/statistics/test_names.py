@@ -10,11 +10,11 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import MismatchError, SchemaError
-from isthmus.graphs.lags import Lag
-from isthmus.joint import Federation
+from isthmus.graphs.knowledge import Lag
 from isthmus.results import DynamicNetwork
-from isthmus.sources import Frame, Lazy
 from isthmus.statistics import Kind, Moments, Role, Schema, Variable
+from isthmus.tables import Frame, Lazy
+from isthmus_joint import Federation
 
 NAMES = ["x", "x~1", "a@2", "x@1", "a@1~2", "x=1"]
 

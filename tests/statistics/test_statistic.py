@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.arrays import Floats, Integers
 from isthmus.errors import MismatchError
 from isthmus.fitting import fit_gaussian
 from isthmus.graphs import DAG
-from isthmus.models import GaussianNetwork
+from isthmus.networks import GaussianNetwork
 from isthmus.objectives import LocalScore
 from isthmus.scores import GaussianBIC, Score
 from isthmus.statistics import Kind, Moments, Schema, Statistic
 from isthmus.statistics.base import Gatherable
-from isthmus.types import Floats, Integers
 
 
 def _normal_scores(rows: Floats) -> Floats:

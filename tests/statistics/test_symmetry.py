@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isthmus.statistics import Moments, Schema, symmetry
+from isthmus.statistics import Moments, Schema, accumulator
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 130, 300])
 def test_the_symmetric_part_is_that_of_the_formula(size: int) -> None:
     matrix = np.random.default_rng(size).normal(size=(size, size))
     expected = (matrix + matrix.T) / 2
-    symmetry.symmetrise(matrix)
+    accumulator.symmetrise(matrix)
     np.testing.assert_array_equal(matrix, expected)
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 130])
 def test_the_upper_triangle_is_mirrored(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(symmetry, "_NUMBERS", 1000)
+    monkeypatch.setattr(accumulator, "_NUMBERS", 1000)
     matrix = np.random.default_rng(size).normal(size=(size, size))
     expected = np.triu(matrix) + np.triu(matrix, 1).T
-    symmetry.mirror(matrix)
+    accumulator.mirror(matrix)
     np.testing.assert_array_equal(matrix, expected)
 
 
@@ -30,7 +30,7 @@ def test_moments_in_blocks_are_those_of_the_definition(
     weighted: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(symmetry, "_NUMBERS", 1000)
+    monkeypatch.setattr(accumulator, "_NUMBERS", 1000)
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1500, 40)) @ rng.normal(size=(40, 40)) + 5.0
     weights = rng.integers(1, 4, 1500) if weighted else None

@@ -34,7 +34,7 @@ from clear import decoded, pooled  # noqa: E402
 from pairs import run_jobs, written  # noqa: E402
 from plain import random_network  # noqa: E402
 
-from isthmus.joint.transport.child_process import free_port  # noqa: E402
+from isthmus_joint.transport.certificates import free_port  # noqa: E402
 
 MINIMUM = 5
 PATIENCE = 3600

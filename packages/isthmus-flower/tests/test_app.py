@@ -16,11 +16,11 @@ import pytest
 from tests.processes.tutorial import HOSPITALS, entries, prepare
 
 import isthmus as ist
-from isthmus.cli.hosted import OPTIONS
-from isthmus.cli.site import site_service
 from isthmus.errors import AbortedError, FormatError, RefusedError
 from isthmus.io import read_edge_list
-from isthmus.joint.federation.over_socket import serve
+from isthmus_joint.commands.hosted import OPTIONS
+from isthmus_joint.commands.site import site_service
+from isthmus_joint.federation.over_socket import serve
 
 if find_spec("flwr") is None:
     pytest.skip("needs Flower", allow_module_level=True)

@@ -17,9 +17,8 @@ import pytest
 from tests.processes.hospitals import COMMAND, environment
 from tests.processes.tutorial import HOSPITALS, entries, learned_over_grpc, prepare
 
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.joint.transport.certificates import own_certificate
-from isthmus.joint.transport.child_process import ChildProcess, free_port
+from isthmus.cli.parsing import ExitCode
+from isthmus_joint.transport.certificates import ChildProcess, free_port, own_certificate
 
 if find_spec("flwr") is None:
     pytest.skip("needs Flower", allow_module_level=True)

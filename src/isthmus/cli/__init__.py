@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.streams import prepare_streams
+from isthmus.cli.output import prepare_streams
+from isthmus.cli.parsing import ExitCode
 
 __all__ = ["ExitCode", "main"]
 

@@ -7,15 +7,21 @@ from functools import partial
 from pathlib import Path
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.inputs import missing_names, opened, table_search_from
 from isthmus.cli.learn import search_sentence
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import summary, write_outputs, write_report
-from isthmus.cli.parsing import at_least
-from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
-from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import missing_names, table_search_from
-from isthmus.cli.tables import opened
+from isthmus.cli.parsing import ExitCode, at_least
+from isthmus.cli.result_files import summary, write_outputs, write_report
+from isthmus.cli.runs import (
+    GRAPHS,
+    add_run_options,
+    arguments_of,
+    check_formats,
+    explain,
+    say_edges,
+    write_edges,
+    write_graph,
+)
 
 FORMATS = (".html", ".csv", *GRAPHS)
 

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import GRAPHS, read_graph_file
+from isthmus.cli.inputs import GRAPHS, read_graph_file
 from isthmus.cli.output import give, say
-from isthmus.cli.parsing import one_of
+from isthmus.cli.parsing import ExitCode, one_of
 from isthmus.errors import MismatchError
 
 if TYPE_CHECKING:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
-from isthmus.cli.parsing import one_of
+from isthmus.cli.parsing import ExitCode, one_of
 from isthmus.errors import MissingExtraError
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")

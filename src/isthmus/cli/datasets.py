@@ -7,12 +7,11 @@ import inspect
 from typing import Any
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import DATASETS
+from isthmus.cli.inputs import DATASETS
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import write_outputs
-from isthmus.cli.parsing import add_output_option, at_least, match_name
-from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table
+from isthmus.cli.parsing import ExitCode, add_output_option, at_least, match_name
+from isthmus.cli.result_files import write_outputs
+from isthmus.tables.write_table import WRITTEN, check_written, write_table
 
 
 def add(command: argparse.ArgumentParser) -> None:

@@ -9,17 +9,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import GRAPHS, GraphFile, read_graph_file
+from isthmus.cli.inputs import (
+    GRAPHS,
+    GraphFile,
+    add_table_options,
+    kinds_of,
+    missing_from,
+    missing_names,
+    opened,
+    read_graph_file,
+)
 from isthmus.cli.output import give, say
-from isthmus.cli.parsing import suggestion
-from isthmus.cli.strategies import missing_from, missing_names
-from isthmus.cli.tables import add_table_options, kinds_of, opened
-from isthmus.errors import SchemaError
-from isthmus.plurals import rounded
+from isthmus.cli.parsing import ExitCode, suggestion
+from isthmus.errors import SchemaError, rounded
 
 if TYPE_CHECKING:
-    from isthmus.sources import Missing
+    from isthmus.tables import Missing
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -121,12 +126,12 @@ def _levels(
     table: object, graph: Any, kinds: Mapping[str, Any] | None, options: argparse.Namespace
 ) -> dict[str, tuple[Any, ...]]:
     """Return the levels of cause and effect."""
-    from isthmus.compose.as_read import as_read
+    from isthmus.verbs.arguments import as_read
 
     if isinstance(graph, ist.Solution):
         table, kinds = as_read(table, graph.reading, graph.dag.nodes, kinds)
     pair = (options.cause, options.effect)
-    source = ist.sources.as_source(table, kinds=kinds, columns=pair, missing=options.missing)
+    source = ist.tables.as_source(table, kinds=kinds, columns=pair, missing=options.missing)
     return {v.name: v.levels for v in source.schema().variables}
 
 

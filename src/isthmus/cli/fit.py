@@ -8,14 +8,18 @@ from functools import partial
 from pathlib import Path
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import GRAPHS, read_graph_file
+from isthmus.cli.inputs import (
+    GRAPHS,
+    add_table_options,
+    kinds_of,
+    missing_names,
+    opened,
+    read_graph_file,
+)
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import write_outputs
-from isthmus.cli.parsing import add_output_option
-from isthmus.cli.probabilities import check_formats
-from isthmus.cli.strategies import missing_names
-from isthmus.cli.tables import add_table_options, kinds_of, opened
+from isthmus.cli.parsing import ExitCode, add_output_option
+from isthmus.cli.result_files import write_outputs
+from isthmus.cli.runs import check_formats
 from isthmus.errors import MismatchError
 
 FORMATS = (".json", ".bif", ".bifxml", ".xmlbif", ".net", ".xdsl")
@@ -44,7 +48,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Estimate the parameters and write the network."""
-    from isthmus.compose.fit import fit_as_read
+    from isthmus.verbs.fit import fit_as_read
 
     check_formats(options.output, FORMATS)
     file = read_graph_file(options.graph)
@@ -65,11 +69,11 @@ def run(options: argparse.Namespace) -> ExitCode:
     return write_outputs(network, options.output, write=_write)
 
 
-def _write(network: ist.models.Network, path: Path) -> None:
+def _write(network: ist.networks.Network, path: Path) -> None:
     ending = path.suffix.lower()
     if ending == ".json":
         ist.io.write_json(network, path)
-    elif isinstance(network, ist.models.DiscreteNetwork):
+    elif isinstance(network, ist.networks.DiscreteNetwork):
         io = ist.io
         xmlbif = dict.fromkeys((".bifxml", ".xmlbif"), io.write_xmlbif)
         writers = {".bif": io.write_bif, ".net": io.write_hugin, **xmlbif}

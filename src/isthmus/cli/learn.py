@@ -9,9 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode, sentence_of
+from isthmus.cli.inputs import (
+    StrategyOption,
+    add_arrangement_options,
+    arranged,
+    needs_lags,
+    opened,
+    search_from,
+    search_names,
+)
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import (
+from isthmus.cli.parsing import ExitCode, sentence_of
+from isthmus.cli.result_files import (
     PAG_WRITERS,
     WRITERS,
     check_outputs,
@@ -20,12 +29,10 @@ from isthmus.cli.outputs import (
     write_result,
 )
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import StrategyOption, needs_lags, search_from, search_names
-from isthmus.cli.tables import add_arrangement_options, arranged, opened
 from isthmus.errors import ArgumentError, MismatchError
 
 if TYPE_CHECKING:
-    from isthmus.compose.prepare import Problem
+    from isthmus.verbs.prepare import Problem
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -84,8 +91,8 @@ def _write(solution: ist.Solution | ist.PAGSolution, path: Path) -> None:
 
 def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[str]:
     """Say which search would be used."""
-    from isthmus.compose.defaults import choose_search
     from isthmus.options import described
+    from isthmus.verbs.defaults import choose_search
 
     search, reason = options.search, "as requested"
     if search is None:

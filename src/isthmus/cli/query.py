@@ -6,14 +6,13 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import NETWORKS, read_graph_file
+from isthmus.cli.inputs import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
-from isthmus.cli.parsing import at_least, suggestion
+from isthmus.cli.parsing import ExitCode, at_least, suggestion
 from isthmus.errors import GraphError, SchemaError
 
 if TYPE_CHECKING:
-    from isthmus.models import Network
+    from isthmus.networks import Network
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -57,24 +56,24 @@ def run(options: argparse.Namespace) -> ExitCode:
     for name in options.target:
         _check_name(network, name)
     answer: Any
-    if isinstance(network, ist.models.MixedNetwork):
+    if isinstance(network, ist.networks.MixedNetwork):
         answer = network.query(
             options.target, given, do, simulations=options.simulations, seed=options.seed
         )
     else:
         answer = network.query(options.target, given, do)
     say(str(answer))
-    if isinstance(answer, ist.models.ProbabilityRange | ist.models.MeanRange):
+    if isinstance(answer, ist.networks.ProbabilityRange | ist.networks.MeanRange):
         bounds = {"lower": answer.lower.tolist(), "upper": answer.upper.tolist()}
         give(identified=False, variables=answer.names, **bounds)
         return ExitCode.DONE
     error = getattr(answer, "error", None)
     simulated = {} if error is None else {"simulation_error": error.tolist()}
-    if isinstance(answer, ist.models.Nonparanormal):
+    if isinstance(answer, ist.networks.Nonparanormal):
         low, high = (end.tolist() for end in answer.interval())
         ends = {"level": 0.95, "lower": low, "upper": high}
         give(variables=answer.names, median=answer.median.tolist(), **ends, **simulated)
-    elif isinstance(answer, ist.models.Probabilities):
+    elif isinstance(answer, ist.networks.Probabilities):
         give(levels=dict(answer.levels), probabilities=answer.values.tolist(), **simulated)
     else:
         moments = {"mean": answer.mean.tolist(), "covariance": answer.covariance.tolist()}
@@ -97,7 +96,7 @@ def _check_name(network: Network, name: str) -> None:
 
 def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
     """Return the values as the network has them: levels or numbers."""
-    from isthmus.models.column_maps import TimeMap
+    from isthmus.networks.column_maps import TimeMap
 
     values: dict[str, Any] = {}
     for name, text in pairs:
@@ -105,7 +104,9 @@ def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         if name in values:
             raise SchemaError(f"{name!r} was given two values. Give one.")
         own = (
-            () if isinstance(network, ist.models.GaussianNetwork) else network.levels.get(name, ())
+            ()
+            if isinstance(network, ist.networks.GaussianNetwork)
+            else network.levels.get(name, ())
         )
         if own:
             levels = {str(level).lower(): level for level in own}

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import csv
 import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.output import give, say
-from isthmus.cli.parsing import add_output_option, at_least, seconds
-from isthmus.cli.strategies import (
+import isthmus as ist
+from isthmus.cli.inputs import (
     StrategyOption,
+    add_knowledge_options,
+    add_table_options,
+    kinds_of,
+    knowledge_of,
     missing_names,
     table_score_from,
     table_score_names,
     transform_from,
     transform_names,
 )
-from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
-from isthmus.errors import NotesWarning, warn
+from isthmus.cli.output import give, say
+from isthmus.cli.parsing import ExitCode, add_output_option, at_least, seconds
+from isthmus.errors import FormatError, NotesWarning, warn
+from isthmus.tables.write_table import check_place
 
 if TYPE_CHECKING:
-    from isthmus.compose.prepare import Problem
-    from isthmus.runs import Progress
-    from isthmus.sources.tables.read_table import TableFile
+    from isthmus.arrays import Floats
+    from isthmus.tables.read_table import TableFile
+    from isthmus.verbs.prepare import Problem
+    from isthmus.watch import Progress
 
 _FIRST, _INTERVAL = 2.0, 10.0
 """Seconds until the first line of progress where there is no terminal, and between lines."""
@@ -85,7 +92,7 @@ def arguments_of(options: argparse.Namespace, table: object = None) -> dict[str,
 
     A source of regimes or of series was given the kinds of its columns before.
     """
-    from isthmus.sources import Source
+    from isthmus.tables import Source
 
     return {
         "score": options.score,
@@ -144,9 +151,9 @@ def explain(
     **given
         Further arguments of `prepare`, such as the search.
     """
-    from isthmus.compose.prepare import prepare
     from isthmus.options import described
-    from isthmus.sources import as_source
+    from isthmus.tables import as_source
+    from isthmus.verbs.prepare import prepare
 
     arguments = arguments_of(options, file.table)
     kinds, missing, groups = (arguments[name] for name in ("kinds", "missing", "groups"))
@@ -181,3 +188,58 @@ def explain(
         say(line)
     give(plan=sentences)
     return ExitCode.DONE
+
+
+# --- Probabilities or shares of edges, printed and written by `sample` and `bootstrap` ----------
+
+_SHOWN = 0.05
+"""Edges with a smaller probability are not printed; files have them all."""
+
+GRAPHS = (".dot", ".gml", ".graphml")
+"""Extensions of files that the averaged graph is written to."""
+
+
+def rows_of(nodes: Sequence[str], edges: Floats, least: float) -> list[tuple[str, str, float]]:
+    """Return edges with their probabilities or shares, largest first."""
+    places = zip(*(axis.tolist() for axis in (edges >= least).nonzero()), strict=True)
+    rows = [(nodes[a], nodes[b], float(edges[a, b])) for a, b in places if a != b]
+    return sorted(rows, key=lambda row: -row[2])
+
+
+def say_edges(
+    nodes: Sequence[str], edges: Floats, *, quiet: bool, measure: str = "probability"
+) -> None:
+    """Print the probable or stable edges, and add them to the JSON document."""
+    rows = rows_of(nodes, edges, _SHOWN)
+    give(nodes=list(nodes), edges=[{"from": a, "to": b, measure: p} for a, b, p in rows])
+    if not quiet:
+        for a, b, p in rows:
+            say(f"{p:.3f}  {a} → {b}")
+
+
+def write_edges(
+    nodes: Sequence[str], edges: Floats, path: Path, measure: str = "probability"
+) -> None:
+    """Write the probabilities or shares of all edges that occurred."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("from", "to", measure))
+        writer.writerows(rows_of(nodes, edges, math.ulp(0.0)))
+
+
+def check_formats(paths: Sequence[Path], known: Sequence[str]) -> None:
+    """Raise an error if a file has an unknown format or no folder."""
+    for path in paths:
+        if path.suffix.lower() not in known:
+            raise FormatError(
+                f"The format of {path.name!r} is unknown here. Give a name that ends in one of "
+                f"{', '.join(known)}."
+            )
+        check_place(path)
+
+
+def write_graph(graph: ist.DAG, path: Path) -> None:
+    """Write a graph in the format of the file."""
+    io = ist.io
+    writers = {".dot": io.write_dot, ".gml": io.write_gml, ".graphml": io.write_graphml}
+    writers[path.suffix.lower()](graph, path)

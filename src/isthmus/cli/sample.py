@@ -9,17 +9,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.inputs import StrategyOption, missing_names, opened, sampler_from, sampler_names
 from isthmus.cli.output import give, say
-from isthmus.cli.outputs import summary, write_outputs, write_report
-from isthmus.cli.parsing import at_least
-from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
-from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import StrategyOption, missing_names, sampler_from, sampler_names
-from isthmus.cli.tables import opened
+from isthmus.cli.parsing import ExitCode, at_least
+from isthmus.cli.result_files import summary, write_outputs, write_report
+from isthmus.cli.runs import (
+    GRAPHS,
+    add_run_options,
+    arguments_of,
+    check_formats,
+    explain,
+    say_edges,
+    write_edges,
+    write_graph,
+)
 
 if TYPE_CHECKING:
-    from isthmus.compose.prepare import Problem
+    from isthmus.verbs.prepare import Problem
 
 FORMATS = (".html", ".npz", ".csv", *GRAPHS)
 
@@ -51,8 +57,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Draw, write the requested files and print the probabilities of edges."""
-    from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
     from isthmus.options import described
+    from isthmus.verbs.defaults import choose_marginal_likelihood, choose_sampler
 
     check_formats(options.output, FORMATS)
     arguments = arguments_of(options)

@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import NETWORKS, read_graph_file
-from isthmus.cli.output import give, say
-from isthmus.cli.outputs import write_outputs
-from isthmus.cli.parsing import UsageError, add_output_option, at_least, one_of
-from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
-from isthmus.cli.streams import data_output
-from isthmus.plurals import counted
-from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table, write_text
+from isthmus.cli.inputs import NETWORKS, read_graph_file
+from isthmus.cli.output import data_output, give, say
+from isthmus.cli.parsing import ExitCode, UsageError, add_output_option, at_least, one_of
+from isthmus.cli.result_files import write_outputs
+from isthmus.cli.runs import GRAPHS, check_formats, write_graph
+from isthmus.errors import counted
+from isthmus.tables.write_table import WRITTEN, check_written, write_table, write_text
 
 MOST_NODES = 100_000
 """A graph has a bitset per node: its memory can grow with the square of the number of nodes."""
@@ -100,7 +98,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     def write_truth(_: Any, path: Path) -> None:
         if path.suffix.lower() != ".bif":
             write_graph(dag, path)
-        elif isinstance(network, ist.models.DiscreteNetwork):
+        elif isinstance(network, ist.networks.DiscreteNetwork):
             ist.io.write_bif(network, path)
         else:
             raise UsageError("A .bif file holds discrete networks. Write the graph as .dot.")

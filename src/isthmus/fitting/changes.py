@@ -15,10 +15,10 @@ from typing import final
 
 import numpy as np
 
+from isthmus.arrays import Floats, Integers
 from isthmus.graphs import DAG
-from isthmus.models.inference import Elimination
-from isthmus.models.least_squares import regress
-from isthmus.types import Floats, Integers
+from isthmus.networks.conditionals import regress
+from isthmus.networks.inference import Elimination
 
 _RANK = 1e-9
 """Share of the largest eigenvalue below which a direction counts as rounding."""

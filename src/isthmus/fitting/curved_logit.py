@@ -13,12 +13,12 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.arrays import Floats
 from isthmus.fitting.curves import LEAST_ROWS_PER_TERM, library
 from isthmus.fitting.families import ParentRows
 from isthmus.fitting.logit import fit_logit
-from isthmus.models import CurvedLogit, MultinomialLogit
-from isthmus.models.curved import Term, term_columns
-from isthmus.types import Floats
+from isthmus.networks import CurvedLogit, MultinomialLogit
+from isthmus.networks.conditionals import Term, term_columns
 
 _TEST_ROWS = 20_000
 """Rows of the score tests; of more, every second, third and so on counts."""

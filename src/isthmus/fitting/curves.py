@@ -9,6 +9,7 @@ standard error shows.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, combinations, product
 from math import log, prod
@@ -16,11 +17,17 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from isthmus.fitting.families import ParentRows, fit_regression
-from isthmus.models import ConditionalGaussian
-from isthmus.models.conditionals import Columns
-from isthmus.models.curved import CurvedGaussian, Factor, Term, term_columns
-from isthmus.types import Floats
+from isthmus.arrays import Bools, Floats
+from isthmus.fitting.families import ParentRows, fit_levels, fit_regression, robust
+from isthmus.networks import ConditionalGaussian, Hurdle
+from isthmus.networks.conditionals import (
+    Columns,
+    CurvedGaussian,
+    Factor,
+    NormalConditional,
+    Term,
+    term_columns,
+)
 
 _DEGREES = (2, 3, 6, 10)
 """Degrees of the curves that are tried for an effect."""
@@ -256,3 +263,344 @@ class _Search:
             if aic < least:
                 best, least = length, aic
         self.lengths[effect] = best
+
+
+# --- Curves and interactions of the variables of an effect, as many as pay for themselves -------
+#
+# A regression on lines is challenged by squares, cubes and products of its variables. A term
+# enters if its test, which holds for noise of any variance, exceeds the price of the extended
+# BIC: twice the gain in nats that `AdditiveEBIC` would ask for.
+#
+# Terms of the variables to adjust for enter if they tell of the effect or of the cause (double
+# selection, Belloni et al. 2014): a confounder that is missed in both is too weak to matter.
+
+_CURVED_TERMS_DEGREES = (2, 3)
+"""Degrees of the curves that are tried, besides one that saturates at both ends."""
+_SATURATED = (0.2, 0.8)
+"""Quantiles beyond which that one is constant."""
+_KNOTS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Quantiles at which the curve of a variable bends, once one of the above has paid for itself."""
+_MOST_PRODUCTS = 300
+"""Number of products above which none is tried, those of about 24 variables."""
+_ROWS_PER_TERM = 10
+"""Rows per coefficient without which no further term is tried."""
+_SAME = 1e-6
+"""Share of a term that the others do not explain below which it is not tried."""
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_AT_ONCE = 2**24
+"""Numbers of terms that are computed at a time."""
+
+
+@final
+class RegressionColumn(NamedTuple):
+    """A column of a regression.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    values
+        Of each row: of a number, in standard deviations from its mean.
+    variable
+        The variable that it belongs to; the columns of a discrete one share it.
+    number
+        Whether it is a number, which can have a curve.
+    """
+
+    name: str
+    values: Floats
+    variable: int
+    number: bool
+
+
+@final
+class CurvedTerm(NamedTuple):
+    """A product of columns, by their positions in ascending order.
+
+    A square has the same position twice. With bounds, it is one column between these: constant
+    below the first and above the second.
+    """
+
+    factors: tuple[int, ...]
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def curve(self) -> bool:
+        """Whether it is a curve of one variable."""
+        return self.bounds is not None or len(set(self.factors)) == 1
+
+    def values(self, columns: Sequence[RegressionColumn]) -> Floats:
+        """Return the product."""
+        if self.bounds is not None:
+            clipped: Floats = np.clip(columns[self.factors[0]].values, *self.bounds)
+            return clipped
+        found = np.ones(len(columns[0].values))
+        for i in self.factors:
+            found = found * columns[i].values
+        return found
+
+    def slope(self, columns: Sequence[RegressionColumn], place: int) -> Floats:
+        """Return the derivative of the product by one of the columns."""
+        if self.bounds is not None:
+            low, high = self.bounds
+            inside = (columns[place].values > low) & (columns[place].values < high)
+            return (inside & (place in self.factors)).astype(np.float64)
+        rest = [i for i in self.factors if i != place]
+        power = len(self.factors) - len(rest)
+        if not power:
+            return np.zeros(len(columns[0].values))
+        inner: Floats = columns[place].values ** (power - 1)
+        return power * inner * CurvedTerm(tuple(rest)).values(columns)
+
+    def name(self, columns: Sequence[RegressionColumn]) -> str:
+        """Return how the product is written; curves are not told apart."""
+        powers = {i: self.factors.count(i) for i in self.factors}
+        if self.curve:
+            return f"a curve of {columns[self.factors[0]].name}"
+        return "·".join(columns[i].name + ("" if k == 1 else "²") for i, k in powers.items())
+
+
+@final
+class Equation(NamedTuple):
+    """A regression that may need further terms.
+
+    Attributes
+    ----------
+    fit
+        Returns the design, the residuals and the variances of the noise, up to a factor, of some
+        rows, if the regression has some terms.
+    lines
+        Positions of the columns of which it may have curves and products.
+    rows
+        Its rows; by default all.
+    least
+        The least variance of standardised residuals: 1 for probabilities, whose residuals are much
+        smaller, and not random, if a level is separated from the others.
+    """
+
+    fit: Callable[[tuple[CurvedTerm, ...]], tuple[Floats, Floats, Floats]]
+    lines: tuple[int, ...]
+    rows: Bools | None = None
+    least: float = _SMALLEST
+
+
+def rows_needed(columns: int) -> int:
+    """Return the number of rows without which no term is tried besides so many columns."""
+    return _ROWS_PER_TERM * (columns + 2)
+
+
+def select_terms(
+    columns: Sequence[RegressionColumn], equations: Sequence[Equation]
+) -> tuple[CurvedTerm, ...]:
+    """Return the terms that pay for themselves in one of several regressions, best ones first.
+
+    A variable of which one curve has paid for itself gets a spline, since the first curve need not
+    have its shape, and the rest may be too small to be seen and large enough to matter.
+
+    Parameters
+    ----------
+    columns
+        The columns of which terms are made.
+    equations
+        The regressions.
+    """
+    chosen: tuple[CurvedTerm, ...] = ()
+    rows = min(len(columns[0].values) if e.rows is None else int(e.rows.sum()) for e in equations)
+    while True:
+        entering: dict[CurvedTerm, float] = {}
+        for equation in equations:
+            found = _best(columns, equation, chosen, len(equations))
+            if found is not None:
+                entering[found[0]] = max(found[1], entering.get(found[0], 0.0))
+        if not entering:
+            return chosen
+        best = max(entering, key=entering.__getitem__)
+        chosen += (best,)
+        if best.curve:
+            more = [t for t in _curve(columns, best.factors[0]) if t not in chosen]
+            if rows >= rows_needed(len(columns) + len(chosen) + len(more) - 1):
+                chosen += tuple(more)
+
+
+def _best(
+    columns: Sequence[RegressionColumn],
+    equation: Equation,
+    chosen: tuple[CurvedTerm, ...],
+    tests: int,
+) -> tuple[CurvedTerm, float] | None:
+    """Return the term with the largest test, and by how much it exceeds its price."""
+    design, residual, noise = equation.fit(chosen)
+    own = np.ones(len(residual), np.bool_) if equation.rows is None else equation.rows
+    n, k = design.shape
+    if n < rows_needed(k - 1):
+        return None
+    candidates = [t for t in _candidates(columns, equation.lines, chosen) if t not in chosen]
+    if not candidates:
+        return None
+    root = np.sqrt(noise)
+    left, values, _ = np.linalg.svd(design * root[:, None], full_matrices=False)
+    left = left[:, values > values.max(initial=0.0) * _SAME]
+    rest = np.divide(residual, root, out=np.zeros(n), where=root > 0.0)
+    kept = 1.0 - np.einsum("ij,ij->i", left, left)
+    tests_of = np.zeros(len(candidates))
+    step = max(_AT_ONCE // n, 1)
+    for start in range(0, len(candidates), step):
+        part = candidates[start : start + step]
+        terms = np.stack([t.values(columns)[own] for t in part], axis=1)
+        terms = terms - terms.mean(axis=0)
+        whole = (terms**2 * noise[:, None]).sum(axis=0)
+        terms = terms * root[:, None]
+        terms -= left @ (left.T @ terms)
+        size = (terms**2).sum(axis=0)
+        good = size > _SAME * whole
+        terms = terms[:, good] / np.sqrt(size[good])
+        gain = terms.T @ rest
+        # Residuals with the term, and as they would be without their own row (HC3).
+        away = (rest[:, None] - terms * gain) / np.maximum(kept[:, None] - terms**2, _SAME)
+        spread = ((terms * away) ** 2).sum(axis=0)
+        tests_of[start : start + step][good] = gain**2 / np.maximum(spread, equation.least)
+    price = np.log(n) + 2.0 * np.log(len(candidates) * tests)
+    place = int(np.argmax(tests_of))
+    excess = float(tests_of[place] - price)
+    return (candidates[place], excess) if excess > 0.0 else None
+
+
+def _candidates(
+    columns: Sequence[RegressionColumn], lines: tuple[int, ...], chosen: tuple[CurvedTerm, ...]
+) -> Iterator[CurvedTerm]:
+    """Yield the terms that can enter, given those that have."""
+    curved = {t.factors[0] for t in chosen if t.curve}
+    for i in lines:
+        if columns[i].number and i not in curved:
+            yield from (CurvedTerm((i,) * degree) for degree in _CURVED_TERMS_DEGREES)
+            low, high = np.quantile(columns[i].values, _SATURATED).tolist()
+            yield CurvedTerm((i,), (low, high))
+    if len(lines) * (len(lines) - 1) // 2 > _MOST_PRODUCTS:
+        return
+    for i, j in combinations(lines, 2):
+        if columns[i].variable != columns[j].variable:
+            yield CurvedTerm((i, j))
+    for i, j in ((i, j) for i in lines if i in curved for j in lines):
+        if columns[i].variable != columns[j].variable:
+            yield CurvedTerm(tuple(sorted((i, i, j))))
+
+
+def _curve(columns: Sequence[RegressionColumn], place: int) -> Iterator[CurvedTerm]:
+    """Yield the terms of a spline of a column."""
+    yield from (CurvedTerm((place,) * degree) for degree in _CURVED_TERMS_DEGREES)
+    for knot in np.quantile(columns[place].values, _KNOTS).tolist():
+        yield CurvedTerm((place,), (knot, np.inf))
+
+
+# --- Continuous nodes that often have exactly one value, such as zero ---------------------------
+
+_SHARE = 0.05
+"""Share of the rows that the most frequent value needs. A normal distribution is not much worse
+where it has fewer, and answers with it have closed forms."""
+_FEWEST = 10
+"""Least number of rows with that value, and of rows with others."""
+
+
+def fit_numbers(
+    own: Floats, family: ParentRows, pseudo_count: float, nodes: int
+) -> NormalConditional | Hurdle:
+    """Estimate the distribution of a continuous node: regressions, or a hurdle if that pays.
+
+    Regressions have curves and interactions where these pay (`curve_numbers`).
+
+    A value has a probability in a hurdle and a density in a regression. To compare them, all
+    numbers are taken as rounded, to the median difference of neighbouring ones: then both are
+    probabilities. The hurdle is chosen if they are higher by more than the parameters cost in the
+    BIC.
+
+    Parameters
+    ----------
+    own
+        The values of the node.
+    family
+        The rows of its parents.
+    pseudo_count
+        Weight of the prior, in rows.
+    nodes
+        Number of nodes of the network; 0 for lines alone.
+    """
+    lines = fit_regression(own, family, pseudo_count)
+    plain = curve_numbers(own, family, lines, pseudo_count, nodes)
+    values, counts = np.unique(own, return_counts=True)
+    at, most = float(values[counts.argmax()]), int(counts.max())
+    few = max(_FEWEST, _SHARE * len(own))
+    if most < few or len(own) - most < _FEWEST or len(values) < 4:
+        return robust(plain, own, family.columns())
+    unit = float(np.median(np.diff(values)))
+    away = own != at
+    part = family.part(np.flatnonzero(away))
+    elsewhere = fit_levels(away.astype(np.intp), (False, True), family, pseudo_count)
+    rest, side, score = _rest(own[away], at, part, pseudo_count, unit, nodes)
+    score += float(elsewhere.log_density(away, family.columns()).sum())
+    score -= 0.5 * np.log(len(own)) * (1 + elsewhere.parameters)
+    against = float(_log_chances(plain, own, family.columns(), unit).sum())
+    against -= 0.5 * np.log(len(own)) * plain.parameters
+    if score > against:
+        return Hurdle(at, elsewhere, rest, side)
+    return robust(plain, own, family.columns())
+
+
+def _rest(
+    values: Floats, at: float, family: ParentRows, pseudo_count: float, unit: float, nodes: int
+) -> tuple[NormalConditional, int, float]:
+    """Return the regression of the other values, what it describes (`Hurdle.side`), and its BIC."""
+    own, score = _paying(values, np.full(len(values), unit), family, pseudo_count, nodes)
+    side = 1 if values.min() > at else -1 if values.max() < at else 0
+    if side:
+        distance = np.abs(values - at)
+        other, better = _paying(np.log(distance), unit / distance, family, pseudo_count, nodes)
+        if better > score:
+            return other, side, better
+    return own, 0, score
+
+
+def _paying(
+    inner: Floats, widths: Floats, family: ParentRows, pseudo_count: float, nodes: int
+) -> tuple[NormalConditional, float]:
+    """Regress on the parents that pay for themselves, added one by one, and return the BIC."""
+    columns = family.columns()
+
+    def scored(names: tuple[str, ...]) -> tuple[ConditionalGaussian, float]:
+        own = fit_regression(inner, family.keep(names), pseudo_count)
+        return own, _score(own, inner, columns, widths)
+
+    chosen: tuple[str, ...] = ()
+    best, score = scored(chosen)
+    while len(chosen) < len(family.names):
+        trials = {v: scored((*chosen, v)) for v in family.names if v not in chosen}
+        name = max(trials, key=lambda v: trials[v][1])
+        if trials[name][1] <= score:
+            break
+        chosen, (best, score) = (*chosen, name), trials[name]
+    kept: NormalConditional = best
+    for some in dict.fromkeys((chosen, family.names)):  # a curve may pay where its line does not
+        part = family.keep(some)
+        start = best if some == chosen else fit_regression(inner, part, pseudo_count)
+        own = curve_numbers(inner, part, start, pseudo_count, nodes)
+        found = _score(own, inner, columns, widths)
+        if found > score:
+            kept, score = own, found
+    return robust(kept, inner, columns), score
+
+
+def _score(own: NormalConditional, values: Floats, columns: Columns, widths: Floats) -> float:
+    logs = float(_log_chances(own, values, columns, widths).sum())
+    return logs - 0.5 * float(np.log(len(values))) * own.parameters
+
+
+def _log_chances(
+    own: NormalConditional,
+    values: Floats,
+    columns: Columns,
+    widths: Floats | float,
+) -> Floats:
+    """Return the log-probabilities of intervals of these widths around values."""
+    variance = own.variance(columns, len(values)) + np.square(widths) / 12.0
+    residual = values - own.mean(columns, len(values))
+    logs = np.log(widths) - 0.5 * (np.log(2 * np.pi * variance) + residual**2 / variance)
+    return np.minimum(logs, 0.0)

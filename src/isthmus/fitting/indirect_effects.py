@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from isthmus.arrays import Floats
 from isthmus.errors import DataError
-from isthmus.fitting.estimate import Estimate
+from isthmus.fitting.effects import Estimate
 from isthmus.graphs.names import listed
-from isthmus.models.least_squares import regress
+from isthmus.networks.conditionals import regress
 from isthmus.statistics import Moments, Schema
-from isthmus.types import Floats
 
 _LEFT = 1e-6
 """What at least is left of the leverage of a row; the residual of such a row is zero."""

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.models import Level, MultinomialLogit
-from isthmus.models.least_squares import spectrum
-from isthmus.types import Floats
+from isthmus.arrays import Floats
+from isthmus.networks import Level, MultinomialLogit
+from isthmus.networks.conditionals import spectrum
 
 _ITERATIONS = 100
 """Maximum number of Newton steps; separated levels without a prior need about 40."""

@@ -7,24 +7,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.arrays import Floats
 from isthmus.errors import DataError, MismatchError
-from isthmus.fitting.covariances import robust
 from isthmus.fitting.curved_logit import curve_levels
-from isthmus.fitting.curves import curve_numbers
-from isthmus.fitting.families import ParentRows, fit_levels, fit_regression
-from isthmus.fitting.hurdles import fit_numbers
+from isthmus.fitting.curves import curve_numbers, fit_numbers
+from isthmus.fitting.families import ParentRows, fit_levels, fit_regression, robust
 from isthmus.graphs import DAG
-from isthmus.models import (
+from isthmus.networks import (
     Conditional,
     ConditionalGaussian,
     DiscreteNetwork,
+    Effect,
     GaussianNetwork,
+    GPNetwork,
     MixedNetwork,
     MultinomialLogit,
 )
-from isthmus.models.conditionals import NormalConditional
-from isthmus.models.curved import CurvedGaussian
-from isthmus.models.support import Support
+from isthmus.networks.conditionals import CurvedGaussian, NormalConditional
+from isthmus.networks.support import Support
 from isthmus.options import check_pseudo_count
 from isthmus.statistics import (
     Counts,
@@ -35,7 +35,7 @@ from isthmus.statistics import (
     Regimes,
     Rows,
 )
-from isthmus.types import Floats
+from isthmus.statistics.relations import regressions_from_moments
 
 _LARGEST = 10_000_000
 """Maximum number of parameters of one node."""
@@ -261,3 +261,58 @@ def _refuse_large(node: str, parents: tuple[str, ...], sizes: tuple[int, ...], l
             f"Node {node!r} with the parents {list(parents)} would have {cells:,} parameters; at "
             f"most {_LARGEST:,} are allowed. Use fewer parents, or group levels."
         )
+
+
+# --- Gaussian-process networks from moments of basis functions ----------------------------------
+
+
+def fit_gp(moments: Moments, dag: DAG, *, curve_draws: int = 100, seed: int = 0) -> GPNetwork:
+    """Fit the curves of a Gaussian-process network.
+
+    Parameters
+    ----------
+    moments
+        Moments of variables with Chebyshev polynomials, for example those of
+        ``WithFeatures(table, Chebyshev(48, 5.0))``.
+    dag
+        The graph; its nodes are variables of the moments.
+    curve_draws
+        Number of draws of the hyperparameters over which the curves are averaged; 0 for the
+        curves at their posterior mode.
+    seed
+        Random seed. The same seed gives the same network.
+    """
+    from isthmus.gp.density import chebyshev_nodes
+    from isthmus.gp.families import posterior_effects
+
+    schema = moments.schema
+    regressions = regressions_from_moments(moments, "A Gaussian-process network")
+    values = moments.without_features()
+    spreads = np.sqrt(values.covariance().diagonal())
+    means, noises, effects = {}, {}, {}
+    for child in dag.nodes:
+        c = schema.index(child)
+        parents = dag.parents(child)
+        positions = [schema.index(p) for p in parents]
+        fit = regressions.fit(c, positions)
+        found = posterior_effects(fit, curve_draws, np.random.default_rng([seed, c]))
+        means[child] = float(values.mean()[c])
+        noises[child] = found.noise * float(spreads[c])
+        for j, (parent, p) in enumerate(zip(parents, positions, strict=True)):
+            terms = fit.terms[j]
+            to_coefficients = chebyshev_nodes(terms + 1)[1]
+            features = schema.variables[p].features
+            assert features is not None
+            first = 1 + p * regressions.terms
+            average = regressions.gram[0, first : first + terms] / moments.n
+            covariance = to_coefficients @ found.covariances[j] @ to_coefficients.T
+            effects[parent, child] = Effect(
+                features.centre,
+                features.scale,
+                regressions.radius,
+                to_coefficients @ found.means[j] * spreads[c],
+                covariance * spreads[c] ** 2,
+                np.concatenate([[1.0], average]),
+                float(found.length_scales[j]) * features.scale,
+            )
+    return GPNetwork(dag, means, noises, effects)

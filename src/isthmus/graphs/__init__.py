@@ -2,8 +2,8 @@
 
 from isthmus.graphs.dag import DAG
 from isthmus.graphs.knowledge import BoundKnowledge, Knowledge
+from isthmus.graphs.orientation import UndirectedGraph
 from isthmus.graphs.pag import PAG
 from isthmus.graphs.partial import CPDAG, PDAG
-from isthmus.graphs.undirected import UndirectedGraph
 
 __all__ = ["CPDAG", "DAG", "PAG", "PDAG", "BoundKnowledge", "Knowledge", "UndirectedGraph"]

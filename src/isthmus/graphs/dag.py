@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import index as index_of
 from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 
 from isthmus import hooks
-from isthmus.errors import GraphError
-from isthmus.graphs.bits import (
+from isthmus.errors import GraphError, a_type, counted
+from isthmus.graphs.names import (
     MaskRows,
     bits,
     check_masks,
-    index_of,
+    check_nodes,
+    checked_order,
+    edges_in_words,
+    edges_of,
+    listed,
     mask_of,
     packed,
+    position,
+    reach,
     transpose,
 )
-from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
-from isthmus.graphs.order import checked_order, reach
-from isthmus.graphs.orientation import compelled_parents
-from isthmus.graphs.separation import connected, is_valid_adjustment, optimal_adjustment
-from isthmus.graphs.undirected import UndirectedGraph
-from isthmus.plurals import a_type, counted
+from isthmus.graphs.orientation import (
+    UndirectedGraph,
+    compelled_parents,
+    connected,
+    is_valid_adjustment,
+    optimal_adjustment,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

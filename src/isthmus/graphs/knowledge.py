@@ -3,30 +3,87 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isthmus.errors import GraphError, KnowledgeError
-from isthmus.graphs.bits import bits, mask_of, transpose
-from isthmus.graphs.lags import Lag, temporal_tiers
-from isthmus.graphs.names import check_nodes, check_strings, edges_of, listed
-from isthmus.graphs.order import checked_order, reach
+from isthmus.errors import GraphError, KnowledgeError, a_type
+from isthmus.graphs.names import (
+    bits,
+    check_nodes,
+    check_strings,
+    checked_order,
+    edges_of,
+    listed,
+    mask_of,
+    reach,
+    transpose,
+)
 from isthmus.graphs.orientation import Mixed
 from isthmus.graphs.partial import CPDAG, PDAG
-from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from numpy.typing import NDArray
 
     from isthmus.graphs.dag import DAG
+
+# --- Variables at earlier time steps, and their printed names -----------------------------------
+#
+# Only a `Lag` states that a variable is lagged. A name such as ``x@1`` is printed for readers and
+# is never parsed.
+
+
+class Lag(NamedTuple):
+    """A variable of a series and the number of time steps it lies in the past; 0 is the present."""
+
+    variable: str
+    steps: int
+
+
+def lagged_names(names: Sequence[str], lags: int) -> dict[str, Lag]:
+    """Name every variable at every time step: the present first, then one step earlier, and so on.
+
+    The value of ``x`` one step earlier is called ``x@1``; if a variable already has that name,
+    ``x@@1``, and so on.
+
+    Parameters
+    ----------
+    names
+        The variables of the series.
+    lags
+        Number of earlier time steps.
+    """
+    if lags < 0:
+        raise GraphError(f"The number of lags must be 0 or more; {lags} was given.")
+    lag_of = {name: Lag(name, 0) for name in names}
+    for steps in range(1, lags + 1):
+        for name in names:
+            separator = "@"
+            while (printed := f"{name}{separator}{steps}") in lag_of:
+                separator += "@"
+            lag_of[printed] = Lag(name, steps)
+    return lag_of
+
+
+def temporal_tiers(lag_of: Mapping[str, Lag]) -> tuple[tuple[str, ...], ...]:
+    """Group nodes by time step, earliest first; return no groups if no node is lagged.
+
+    Given as the tiers of `Knowledge`, they forbid edges that go back in time.
+    """
+    steps = sorted({lag.steps for lag in lag_of.values()}, reverse=True)
+    if steps in ([], [0]):
+        return ()
+    return tuple(tuple(n for n, lag in lag_of.items() if lag.steps == s) for s in steps)
+
+
+# --- Background knowledge about the edges of a graph --------------------------------------------
 
 
 class BoundKnowledge:

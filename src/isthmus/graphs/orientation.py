@@ -5,14 +5,27 @@ All functions work on lists of bitsets, one bitset per node.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, final
 
-from isthmus.graphs.bits import MaskRows, bits, transpose
+import numpy as np
+
+from isthmus.errors import GraphError, counted
+from isthmus.graphs.names import (
+    MaskRows,
+    bits,
+    check_nodes,
+    edges_in_words,
+    edges_of,
+    position,
+    reach,
+    transpose,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    import numpy as np
+    from numpy.typing import NDArray
 
 
 def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> Sequence[int]:
@@ -268,3 +281,180 @@ def _is_sink(graph: Mixed, x: int) -> bool:
         return False
     around = graph.adjacent[x]
     return all(not around & ~(graph.adjacent[y] | 1 << y) for y in bits(graph.neighbours[x]))
+
+
+# --- Undirected graphs: skeletons and moral graphs ----------------------------------------------
+
+
+@final
+class UndirectedGraph:
+    """An immutable undirected graph with named nodes.
+
+    Parameters
+    ----------
+    nodes
+        Unique names.
+    edges
+        Pairs of names; the order within a pair does not matter.
+    """
+
+    __slots__ = ("_index", "_neighbours", "_nodes")
+
+    _nodes: tuple[str, ...]
+    _index: dict[str, int]
+    _neighbours: tuple[int, ...]
+
+    def __init__(self, nodes: Iterable[str], edges: Iterable[tuple[str, str]] = ()) -> None:
+        names, index = check_nodes(nodes)
+        masks = [0] * len(names)
+        for edge in edges_of(edges):
+            a, b = (position(index, name) for name in edge)
+            if a == b:
+                raise GraphError(f"Node {names[a]!r} has an edge to itself.")
+            masks[a] |= 1 << b
+            masks[b] |= 1 << a
+        _fill(self, names, index, tuple(masks))
+
+    @classmethod
+    def from_masks(cls, nodes: tuple[str, ...], neighbours: Sequence[int]) -> UndirectedGraph:
+        """Build a graph from valid bitsets: symmetric, without self-loops."""
+        graph = cls.__new__(cls)
+        kept = neighbours if isinstance(neighbours, MaskRows) else tuple(neighbours)
+        _fill(graph, nodes, {name: i for i, name in enumerate(nodes)}, kept)
+        return graph
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Graphs are immutable; build a new one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UndirectedGraph.from_masks, (self._nodes, self._neighbours)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes, in the order given."""
+        return self._nodes
+
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """Edges, each once, with the node that comes first in `nodes` first."""
+        return tuple(
+            (self._nodes[a], self._nodes[b])
+            for a, mask in enumerate(self._neighbours)
+            for b in bits(mask >> (a + 1) << (a + 1))
+        )
+
+    def index(self, name: str) -> int:
+        """Return the position of a node in `nodes`."""
+        return position(self._index, name)
+
+    def neighbours(self, node: str) -> tuple[str, ...]:
+        """Return the nodes adjacent to a node."""
+        return tuple(self._nodes[i] for i in bits(self._neighbours[self.index(node)]))
+
+    def has_edge(self, a: str, b: str) -> bool:
+        """Return whether two nodes are adjacent."""
+        return bool(self._neighbours[self.index(a)] >> self.index(b) & 1)
+
+    @property
+    def neighbour_masks(self) -> Sequence[int]:
+        """Neighbours of each node, as a bitset over positions in `nodes`."""
+        return self._neighbours
+
+    def adjacency(self) -> NDArray[np.bool_]:
+        """Return the symmetric adjacency matrix."""
+        matrix = np.zeros((len(self._nodes), len(self._nodes)), dtype=np.bool_)
+        for a, mask in enumerate(self._neighbours):
+            matrix[a, list(bits(mask))] = True
+        return matrix
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, UndirectedGraph):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[frozenset[str], frozenset[frozenset[str]]]:
+        return frozenset(self._nodes), frozenset(frozenset(edge) for edge in self.edges)
+
+    def __repr__(self) -> str:
+        nodes, edges = counted(len(self._nodes), "node"), counted(len(self.edges), "edge")
+        return f"UndirectedGraph({nodes}, {edges}{edges_in_words((), self.edges)})"
+
+
+def _fill(
+    graph: UndirectedGraph, nodes: tuple[str, ...], index: dict[str, int], masks: Sequence[int]
+) -> None:
+    object.__setattr__(graph, "_nodes", nodes)
+    object.__setattr__(graph, "_index", index)
+    object.__setattr__(graph, "_neighbours", masks)
+
+
+# --- d-separation, and adjustment sets for effects ----------------------------------------------
+
+
+def connected(parents: Sequence[int], children: Sequence[int], start: int, given: int) -> int:
+    """Return all nodes outside of ``given`` that have an active trail from the set ``start``.
+
+    Trails are followed in two directions at once: arriving from a child (going up) and arriving
+    from a parent (going down). Each pair of node and direction is visited once.
+    """
+    above_given = reach(given, parents)
+    up_seen, down_seen = start, 0
+    up, down = start, 0
+    while up or down:
+        next_up = next_down = 0
+        for node in bits(up & ~given):
+            next_up |= parents[node]
+            next_down |= children[node]
+        for node in bits(down & ~given):
+            next_down |= children[node]
+        # A collider is active only if it or one of its descendants is given.
+        for node in bits(down & above_given):
+            next_up |= parents[node]
+        up, down = next_up & ~up_seen, next_down & ~down_seen
+        up_seen |= up
+        down_seen |= down
+    return (up_seen | down_seen) & ~given
+
+
+def causal_nodes(parents: Sequence[int], children: Sequence[int], x: int, y: int) -> int:
+    """Return the nodes on directed paths from x to y, without x, as a bitset."""
+    return reach(1 << x, children) & reach(1 << y, parents) & ~(1 << x)
+
+
+def forbidden_nodes(parents: Sequence[int], children: Sequence[int], x: int, y: int) -> int:
+    """Return x and the descendants of the nodes between x and y, which nobody may adjust for."""
+    causal = causal_nodes(parents, children, x, y)
+    return reach(causal, children) | 1 << x
+
+
+def optimal_adjustment(parents: Sequence[int], children: Sequence[int], x: int, y: int) -> int:
+    """Return the valid adjustment set of least variance in linear models (Henckel et al. 2022).
+
+    It has the parents of the nodes between x and y that are neither x nor forbidden.
+    """
+    around = 0
+    for node in bits(causal_nodes(parents, children, x, y)):
+        around |= parents[node]
+    return around & ~forbidden_nodes(parents, children, x, y)
+
+
+def is_valid_adjustment(
+    parents: Sequence[int], children: Sequence[int], x: int, y: int, given: int
+) -> bool:
+    """Return whether the effect of x on y can be estimated by adjusting for some nodes.
+
+    This is the criterion of Shpitser et al. (2010) and Perković et al. (2018): no forbidden node is
+    in the set, and it blocks all paths from x to y that are not directed.
+    """
+    if given & (forbidden_nodes(parents, children, x, y) | 1 << y):
+        return False
+    causal = causal_nodes(parents, children, x, y)
+    # Without the first edges of the directed paths, only the other paths are left.
+    fewer_children, fewer_parents = list(children), list(parents)
+    fewer_children[x] &= ~causal
+    for node in bits(causal):
+        fewer_parents[node] &= ~(1 << x)
+    return not connected(fewer_parents, fewer_children, 1 << x, given) >> y & 1

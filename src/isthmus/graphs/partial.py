@@ -8,20 +8,27 @@ from typing import TYPE_CHECKING, Any, Self, final
 import numpy as np
 
 from isthmus import hooks
-from isthmus.errors import GraphError
-from isthmus.graphs.bits import MaskRows, bits, transpose
+from isthmus.errors import GraphError, counted
 from isthmus.graphs.dag import DAG
-from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
-from isthmus.graphs.order import checked_order
+from isthmus.graphs.names import (
+    MaskRows,
+    bits,
+    check_nodes,
+    checked_order,
+    edges_in_words,
+    edges_of,
+    listed,
+    position,
+    transpose,
+)
 from isthmus.graphs.orientation import (
     Mixed,
+    UndirectedGraph,
     consistent_extension,
     extensions,
     preferred_extension,
     random_extension,
 )
-from isthmus.graphs.undirected import UndirectedGraph
-from isthmus.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

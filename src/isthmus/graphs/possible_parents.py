@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from isthmus.graphs.bits import bits, mask_of, transpose
 from isthmus.graphs.dag import DAG
-from isthmus.graphs.order import reach, topological
+from isthmus.graphs.names import bits, mask_of, reach, topological, transpose
 from isthmus.graphs.orientation import Mixed, consistent_extension
 
 if TYPE_CHECKING:

@@ -4,12 +4,17 @@ For each text format F, ``to_F`` and ``from_F`` convert to and from text, and ``
 ``read_F`` write and read files. Files whose name ends in ``.gz`` are compressed.
 """
 
-from isthmus.io.bif import from_bif, read_bif, to_bif, write_bif
-from isthmus.io.dot import from_dot, read_dot, to_dot, write_dot
-from isthmus.io.edge_list import from_edge_list, read_edge_list, to_edge_list, write_edge_list
-from isthmus.io.gml import from_gml, read_gml, to_gml, write_gml
-from isthmus.io.graphml import from_graphml, read_graphml, to_graphml, write_graphml
-from isthmus.io.hugin import from_hugin, read_hugin, to_hugin, write_hugin
+from isthmus.io.bif import from_bif, from_model_string, read_bif, to_bif, to_model_string, write_bif
+from isthmus.io.hugin import (
+    from_gml,
+    from_hugin,
+    read_gml,
+    read_hugin,
+    to_gml,
+    to_hugin,
+    write_gml,
+    write_hugin,
+)
 from isthmus.io.json_text import (
     from_bnlearn_json,
     from_json,
@@ -18,18 +23,39 @@ from isthmus.io.json_text import (
     to_json,
     write_json,
 )
-from isthmus.io.local_scores import (
+from isthmus.io.libraries import from_networkx, from_pgmpy, to_networkx, to_pgmpy
+from isthmus.io.text import (
+    from_dot,
+    from_edge_list,
     from_local_scores,
+    from_tetrad,
+    read_dot,
+    read_edge_list,
     read_local_scores,
+    read_tetrad,
+    to_dot,
+    to_edge_list,
     to_local_scores,
+    to_tetrad,
+    write_dot,
+    write_edge_list,
     write_local_scores,
+    write_tetrad,
 )
-from isthmus.io.model_string import from_model_string, to_model_string
-from isthmus.io.networkx import from_networkx, to_networkx
-from isthmus.io.pgmpy import from_pgmpy, to_pgmpy
-from isthmus.io.tetrad import from_tetrad, read_tetrad, to_tetrad, write_tetrad
-from isthmus.io.xdsl import from_xdsl, read_xdsl, to_xdsl, write_xdsl
-from isthmus.io.xmlbif import from_xmlbif, read_xmlbif, to_xmlbif, write_xmlbif
+from isthmus.io.xml import (
+    from_graphml,
+    from_xdsl,
+    from_xmlbif,
+    read_graphml,
+    read_xdsl,
+    read_xmlbif,
+    to_graphml,
+    to_xdsl,
+    to_xmlbif,
+    write_graphml,
+    write_xdsl,
+    write_xmlbif,
+)
 
 __all__ = [
     "from_bif",

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from isthmus.errors import FormatError, IsthmusError
+from isthmus.errors import FormatError, IsthmusError, a_type
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, write_text
-from isthmus.models import (
+from isthmus.networks import (
     Conditional,
     ConditionalGaussian,
     CurvedGaussian,
@@ -44,10 +44,9 @@ from isthmus.models import (
     Network,
     ProbabilityTable,
 )
-from isthmus.models.column_maps import plain_maps, read_network_maps
-from isthmus.models.conditionals import DiscreteConditional, NormalConditional
-from isthmus.models.support import plain_supports, read_supports
-from isthmus.plurals import a_type
+from isthmus.networks.column_maps import plain_maps, read_network_maps
+from isthmus.networks.conditionals import DiscreteConditional, NormalConditional
+from isthmus.networks.support import plain_supports, read_supports
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from isthmus.arrays import Bools
 from isthmus.kernels import _native
 from isthmus.kernels.scoring import LocalScore, edge_flags
-from isthmus.types import Bools
 
 
 def begin_xges(

@@ -13,9 +13,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.arrays import Bools
 from isthmus.errors import DataError
 from isthmus.kernels import _native
-from isthmus.types import Bools
 
 ChildScores = _native.ChildScores
 CurveScore = _native.CurveScore

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isthmus.errors import GraphError
+from isthmus.errors import GraphError, MissingExtraError, a_type
 from isthmus.graphs import CPDAG, DAG, PAG, PDAG
-from isthmus.graphs.names import same_nodes
+from isthmus.graphs.names import bits, same_nodes
 from isthmus.graphs.pag import ARROW, TAIL
-from isthmus.plurals import a_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -174,3 +178,149 @@ def _rates(correct: int, estimated: int, true: int) -> tuple[float, float, float
     recall = correct / true if true else 1.0
     total = estimated + true
     return precision, recall, 2 * correct / total if total else 1.0
+
+
+# --- Structural Hamming distance: the number of pairs of nodes whose edge differs ---------------
+
+
+def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
+    """Return the structural Hamming distance between two graphs.
+
+    It is the number of pairs of nodes whose edge differs: extra, missing, reversed, or directed in
+    one graph and undirected in the other.
+
+    Parameters
+    ----------
+    a, b
+        Two DAGs, or two partially directed graphs, over the same nodes in any order.
+
+    Raises
+    ------
+    GraphError
+        If the nodes differ, or only one of the two is a DAG. Use `shd_cpdag` to compare a DAG with
+        a CPDAG.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> a = ist.DAG(["x", "y", "z"], [("x", "y"), ("y", "z")])
+    >>> b = ist.DAG(["x", "y", "z"], [("y", "x")])
+    >>> ist.shd(a, b)
+    2
+    """
+    for graph in (a, b):
+        if not isinstance(graph, DAG | CPDAG | PDAG):
+            raise GraphError(
+                f"shd compares two DAGs, CPDAGs or PDAGs, got {a_type(graph)}. "
+                "Give solution.dag or DAG(nodes, edges), for example."
+            )
+    if isinstance(a, DAG) != isinstance(b, DAG):
+        raise GraphError(
+            f"shd compares two DAGs or two partially directed graphs, got {a_type(a)} and "
+            f"{a_type(b)}. Use shd_cpdag to compare equivalence classes."
+        )
+    same_nodes(a.nodes, b.nodes, "shd")
+    b = b.reorder(a.nodes)
+    size = len(a.nodes)
+    pairs: set[int] = set()
+    into = zip(a.parent_masks, b.parent_masks, strict=True)
+    for j, (p, q) in enumerate(into):
+        pairs.update(min(i, j) * size + max(i, j) for i in bits(p ^ q))
+    if not isinstance(a, DAG) and not isinstance(b, DAG):
+        undirected = zip(a.neighbour_masks, b.neighbour_masks, strict=True)
+        for j, (p, q) in enumerate(undirected):
+            pairs.update(min(i, j) * size + max(i, j) for i in bits(p ^ q))
+    return len(pairs)
+
+
+def shd_cpdag(a: DAG | CPDAG, b: DAG | CPDAG) -> int:
+    """Return the structural Hamming distance between two equivalence classes.
+
+    Parameters
+    ----------
+    a, b
+        CPDAGs, or DAGs that represent their equivalence class.
+    """
+    for graph in (a, b):
+        if not isinstance(graph, DAG | CPDAG):
+            raise GraphError(f"shd_cpdag takes DAGs and CPDAGs, got {type(graph).__name__}.")
+    left = a.cpdag() if isinstance(a, DAG) else a
+    right = b.cpdag() if isinstance(b, DAG) else b
+    return shd(left, right)
+
+
+# --- Adjustment and intervention distances, computed by the gadjid library ----------------------
+
+
+@dataclass(frozen=True)
+class InterventionDistance:
+    """The number of causal effects that an estimated graph identifies wrongly.
+
+    Attributes
+    ----------
+    mistakes
+        Number of ordered pairs (cause, effect) that are wrong.
+    fraction
+        The same over all ordered pairs: 0 is best, 1 is worst.
+    """
+
+    mistakes: int
+    fraction: float
+
+
+def parent_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
+    """Return the parent adjustment distance: adjust for the parents in the estimate.
+
+    Parameters
+    ----------
+    truth, estimate
+        Two DAGs or two CPDAGs, or one of each, over the same nodes.
+    """
+    return _distance("parent_aid", truth, estimate)
+
+
+def ancestor_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
+    """Return the ancestor adjustment distance: adjust for the ancestors in the estimate."""
+    return _distance("ancestor_aid", truth, estimate)
+
+
+def oset_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
+    """Return the optimal adjustment distance: adjust for the optimal set in the estimate."""
+    return _distance("oset_aid", truth, estimate)
+
+
+def sid(truth: DAG, estimate: DAG) -> InterventionDistance:
+    """Return the structural intervention distance between two DAGs."""
+    for graph in (truth, estimate):
+        if not isinstance(graph, DAG):
+            raise GraphError(
+                f"sid takes two DAGs, got {a_type(graph)}; use parent_aid, which also takes CPDAGs."
+            )
+    return _distance("sid", truth, estimate)
+
+
+def _distance(name: str, truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
+    for graph in (truth, estimate):
+        if not isinstance(graph, DAG | CPDAG):
+            raise GraphError(f"{name} takes DAGs and CPDAGs, got {type(graph).__name__}.")
+    same_nodes(truth.nodes, estimate.nodes, name)
+    try:
+        library: Any = import_module("gadjid")
+    except ImportError:
+        raise MissingExtraError("gadjid", "metrics", f"{name}()") from None
+    if len(truth.nodes) < 2:
+        return InterventionDistance(0, 0.0)
+    fraction, mistakes = getattr(library, name)(
+        _encoded(truth),
+        _encoded(estimate.reorder(truth.nodes)),
+        edge_direction="from row to column",
+    )
+    return InterventionDistance(int(mistakes), float(fraction))
+
+
+def _encoded(graph: DAG | CPDAG) -> NDArray[np.int8]:
+    """Return the matrix that gadjid reads: 1 for a directed edge, 2 for an undirected one."""
+    matrix = graph.adjacency().astype(np.int8)
+    if isinstance(graph, CPDAG):
+        matrix[(matrix & matrix.T).astype(np.bool_)] = 2
+    return matrix

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.neural.loading import load_jax
+from isthmus.neural.perceptron import load_jax
 
 Floats = NDArray[np.float32]
 

@@ -2,44 +2,55 @@
 
 from isthmus.objectives.additive import (
     ADDITIVE_MODEL,
+    CURVES,
     LAGGED_MODEL,
     AdditiveLoss,
+    CurvedScore,
     QuadraticAdditiveLoss,
 )
-from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.correlations import (
     CORRELATIONS,
+    INDEPENDENCE_TESTS,
     ColumnCorrelations,
     Correlations,
     CorrelationScore,
+    IndependenceTest,
     LinearGraph,
     MatrixCorrelations,
     Pairs,
 )
-from isthmus.objectives.curved import CURVES, CurvedScore
-from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
-from isthmus.objectives.independence import INDEPENDENCE_TESTS, IndependenceTest
 from isthmus.objectives.local import (
     LOCAL_SCORES,
     UNFINISHED,
+    BoundWork,
+    Capabilities,
+    Capability,
     FamilyCost,
     LocalScore,
+    Objective,
     PenalisedScore,
     PythonLocalScore,
+    ScoreBound,
 )
-from isthmus.objectives.noise import INDEPENDENT_NOISE, NoiseFit, NoiseTest
-from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
-from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
-from isthmus.objectives.score_bound import BoundWork, ScoreBound
 from isthmus.objectives.smooth import (
     EDGE_WEIGHTS,
+    INDEPENDENT_NOISE,
+    PARAMETRIC_MODEL,
     SECOND_MOMENTS,
+    Bernoulli,
+    Family,
+    GeneralisedLinearLoss,
     LikelihoodLoss,
     MomentsLoss,
+    NoiseFit,
+    NoiseTest,
+    ParametricLoss,
+    PoissonFamily,
     QuadraticLoss,
     SmoothLoss,
 )
-from isthmus.objectives.table import PARENT_SETS, ScoreTable
+from isthmus.objectives.table import PARENT_SETS, ScoreTable, TableBuilder, list_parent_sets
+from isthmus.watch import Sense
 
 __all__ = [
     "ADDITIVE_MODEL",

@@ -10,13 +10,24 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, final
+from typing import ClassVar, Final, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from isthmus.graphs.lags import Lag
-from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.types import Floats, Integers, Work, completed
+from isthmus.arrays import Floats, Integers, Work, completed
+from isthmus.graphs.knowledge import Lag
+from isthmus.kernels.scoring import CurveScore
+from isthmus.kernels.scoring import LocalScore as LocalScoreKernel
+from isthmus.objectives.local import (
+    LOCAL_SCORES,
+    Capabilities,
+    Capability,
+    FamilyCost,
+    LocalScore,
+    Objective,
+)
+from isthmus.watch import Sense
 
 ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models")
 """A loss that is linear in the coefficients of each cause; see `AdditiveLoss`."""
@@ -184,3 +195,135 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         square = 0.5 * float(self.variances[target])
         square += float(coefficients @ (0.5 * product - self.cross[rows, target]))
         return gram / (2.0 * max(square, float(self.least[target])))
+
+
+# --- The least squares loss over some of the coefficients only, all others being zero -----------
+
+_LARGEST = 2**26
+"""Numbers that may be copied: half a gigabyte."""
+_TARGET = 150_000
+"""Multiplications in a large product that take as long as the overhead of one target here."""
+_SLOWER = 4
+"""How many of them take as long as one multiplication here."""
+
+
+def pays(loss: QuadraticAdditiveLoss, open_: Integers) -> bool:
+    """Return whether a `PartOfQuadraticLoss` is faster than the loss of all coefficients.
+
+    The unit is a multiplication in a large product of matrices.
+    """
+    sizes = np.bincount(open_ % loss.targets, minlength=loss.targets).astype(np.float64)
+    numbers = float(sizes @ sizes)
+    whole = float(len(loss.owner)) ** 2 * loss.targets
+    return numbers <= _LARGEST and _SLOWER * numbers + _TARGET * loss.targets < whole
+
+
+@final
+class PartOfQuadraticLoss:
+    """A quadratic loss as a function of some coefficients, with copies of what it needs for them.
+
+    Parameters
+    ----------
+    loss
+        The loss of all coefficients.
+    open_
+        The coefficients, as ``row * targets + target``.
+    """
+
+    def __init__(self, loss: QuadraticAdditiveLoss, open_: Integers) -> None:
+        self._loss = loss
+        rows, columns = np.divmod(open_, loss.targets)
+        self._order = np.argsort(columns, kind="stable")
+        self._rows = rows[self._order]
+        self._starts = np.searchsorted(columns[self._order], np.arange(loss.targets + 1)).tolist()
+        self._cross = loss.cross[self._rows, columns[self._order]]
+        self._blocks: list[Floats] = []
+
+    def evaluation(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        """Return the loss and its gradient."""
+        loss = self._loss
+        while len(self._blocks) < loss.targets:
+            j = len(self._blocks)
+            rows = self._rows[self._starts[j] : self._starts[j + 1]]
+            self._blocks.append(loss.features[np.ix_(rows, rows)])
+            yield
+        own = parameters[self._order]
+        slopes = np.empty_like(own)
+        squares = 0.5 * loss.variances
+        for j, block in enumerate(self._blocks):
+            part = slice(self._starts[j], self._starts[j + 1])
+            product = block @ own[part]
+            slopes[part] = product - self._cross[part]
+            squares[j] += own[part] @ (0.5 * product - self._cross[part])
+            yield
+        value = float(squares.sum())
+        if loss.profiled:
+            squares = np.maximum(squares, loss.least)
+            value = 0.5 * float(np.log(2.0 * squares).sum())
+            slopes /= np.repeat(2.0 * squares, np.diff(self._starts))
+        gradient = np.empty_like(slopes)
+        gradient[self._order] = slopes
+        return value, gradient
+
+
+# --- Local scores of regressions on curves, which tell where curves are needed ------------------
+
+CURVES: Final[Capability[CurvedScore]] = Capability("scores of regressions on curves")
+"""Which parents need curves, and what their curves gain; see `CurvedScore`."""
+
+
+class CurvedScore(LocalScore):
+    """A score of regressions in which each parent enters by a line or by a curve.
+
+    Parameters
+    ----------
+    nodes
+        Names of the variables.
+    kernel
+        The score in the compiled core.
+    curves
+        The part of the score that chooses curves.
+    bends
+        For each variable, whether there are functions of it.
+    edge_price
+        Part of the penalty of an edge that accounts for the number of possible edges.
+    cost
+        As for `LocalScore`.
+    """
+
+    capabilities: Capabilities = frozenset({LOCAL_SCORES, CURVES})
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        kernel: LocalScoreKernel,
+        *,
+        curves: CurveScore,
+        bends: NDArray[np.bool_],
+        edge_price: float,
+        cost: FamilyCost,
+    ) -> None:
+        super().__init__(nodes, kernel, equivalent=False, cost=cost)
+        self._curves = curves
+        self.bends = bends
+        self.edge_price = edge_price
+
+    @final
+    def degrees(self, child: int, parents: Sequence[int]) -> NDArray[np.int64]:
+        """Return for each parent how curved its effect on a child is; 0 is a line."""
+        return self._curves.degrees(child, np.asarray(parents, np.int64))
+
+    @final
+    def gain(self, child: int, others: Sequence[int], parent: int) -> float:
+        """Return what one more parent adds to the score of a child."""
+        own = np.asarray(others, np.int64)
+        values = self.kernel.extensions(child, own, np.array([parent], np.int64))
+        return float(values[1] - values[0])
+
+    @final
+    def bend(self, child: int, others: Sequence[int], parent: int) -> float:
+        """Return what a curve of a parent gains over its line, less the price of an edge."""
+        family = np.array([*others, parent], np.int64)
+        curved = float(self._curves.extensions(child, family, family[:0])[0])
+        straight = self._curves.without_functions(child, family, parent)
+        return curved - straight - self.edge_price

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 
+from isthmus.arrays import Floats, Integers, Work
 from isthmus.kernels import scoring
-from isthmus.objectives.base import Capabilities, Capability
-from isthmus.objectives.local import LOCAL_SCORES, FamilyCost, LocalScore
-from isthmus.objectives.score_bound import BoundWork
-from isthmus.types import Floats, Integers, Work
+from isthmus.objectives.local import (
+    LOCAL_SCORES,
+    BoundWork,
+    Capabilities,
+    Capability,
+    FamilyCost,
+    LocalScore,
+    Objective,
+)
+from isthmus.watch import Sense
 
 _BLOCK = 2048
 """Columns per block; the product of two blocks of 2,000 rows takes about 0.2 s."""
@@ -306,3 +313,47 @@ class CorrelationScore(LocalScore):
             max(float(self.constant[0] - self.constant[1]), 0.0) if len(self.constant) > 1 else 0
         )
         return float(np.sqrt(-np.expm1(-price / self.factor)))
+
+
+# --- Tests of conditional independence, as searches see them ------------------------------------
+
+INDEPENDENCE_TESTS: Capability[IndependenceTest] = Capability("tests of independence")
+"""p-values of conditional independences; see `IndependenceTest`."""
+
+
+class IndependenceTest(Objective):
+    """Base class of tests of conditional independence, bound to statistics.
+
+    Parameters
+    ----------
+    nodes
+        Names of the variables; an index means a position in this tuple.
+    """
+
+    sense: ClassVar[Sense] = Sense.MAXIMISE
+    capabilities: Capabilities = frozenset({INDEPENDENCE_TESTS})
+    equivalent = True
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self.nodes = tuple(nodes)
+
+    @abstractmethod
+    def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
+        """Test whether a variable is independent of each of some others, given a set.
+
+        The p-value is NaN if the set determines one of the two: they are independent given it,
+        whether or not they are neighbours in the graph.
+
+        Parameters
+        ----------
+        x
+            The variable.
+        given
+            Variables that are conditioned on, in ascending order.
+        others
+            The variables that x is tested against, none of them in ``given``.
+        """
+
+    @abstractmethod
+    def local_score(self) -> LocalScore:
+        """Return the score of the same data that hybrid searches begin with."""

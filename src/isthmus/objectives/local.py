@@ -11,21 +11,168 @@ and statistics can be pickled, and bound there.
 from __future__ import annotations
 
 import math
+from abc import ABC
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, ClassVar, Final, TypeAlias, final
+from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, MismatchError
+from isthmus.arrays import Floats, Work, completed
+from isthmus.errors import ArgumentError, MismatchError, a_type
 from isthmus.graphs import DAG
-from isthmus.kernels import scoring
-from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.objectives.score_bound import BoundWork, ScoreBound
-from isthmus.types import completed
+from isthmus.kernels import _native, scoring
+from isthmus.watch import Sense
+
+# --- Base class of objectives, and the capabilities by which searches use them ------------------
+#
+# A search never tests the type of an objective. It states the capabilities that it accepts and
+# asks for one of them: ``LOCAL_SCORES.of(objective)`` is the objective, typed as a local score,
+# or None.
+
+InterfaceT = TypeVar("InterfaceT")
+
+
+@final
+@dataclass(frozen=True)
+class Capability(Generic[InterfaceT]):
+    """An operation that an objective offers and a search can require.
+
+    Parameters
+    ----------
+    name
+        Name for error messages. Two capabilities with the same name are equal.
+    offered_by
+        The sources that offer it, for error messages, if no score does.
+    """
+
+    name: str
+    offered_by: str = field(default="", compare=False)
+
+    def of(self, objective: Objective) -> InterfaceT | None:
+        """Return the objective as the interface of this capability, or None if it lacks it."""
+        return cast(InterfaceT, objective) if self in objective.capabilities else None
+
+    def require(self, objective: Objective) -> InterfaceT:
+        """Return the objective as the interface of this capability, or raise `MismatchError`."""
+        interface = self.of(objective)
+        if interface is None:
+            offered = " and ".join(sorted(c.name for c in objective.capabilities)) or "nothing"
+            raise MismatchError(f"This needs {self.name}; {a_type(objective)} offers {offered}.")
+        return interface
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Capabilities: TypeAlias = frozenset[Capability[Any]]
+"""All that an objective offers."""
+
+
+class Objective(ABC):
+    """Base class of the functions of a graph that searches optimise and samplers explore.
+
+    Attributes
+    ----------
+    nodes
+        Names of the variables; an index means a position in this tuple.
+    equivalent
+        Whether Markov-equivalent graphs always have the same value.
+    equivalent_given_targets
+        The same if edges between targets of interventions and other variables agree; None if
+        there were no interventions.
+    sense
+        Whether larger or smaller values are better.
+    capabilities
+        Capabilities of the objective.
+    """
+
+    nodes: tuple[str, ...]
+    equivalent: bool
+    equivalent_given_targets: bool | None = None
+    sense: ClassVar[Sense]
+    capabilities: Capabilities
+
+    def notes(self, dag: DAG) -> Sequence[str]:
+        """Return what a user should know about a graph that was found with this objective."""
+        del dag
+        return ()
+
+
+# --- Upper bounds on the scores of supersets of a parent set, for pruning -----------------------
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ScoreBound:
+    """An upper bound on the scores of all supersets S of a parent set P of a child c.
+
+    ``score(c | S) <= top[c, |P|] - sum over P of weight[c, p]
+    - scale[c] * product over P of levels[p] - factor[c] * support(c | P)``
+
+    If ``gain`` is given, adding j to a set that contains p and q increases the score by at most
+    ``gain[p, q, j] - scale[c] * product * (levels[j] - 1)``. ``gain[p, p, j]`` applies to every set
+    that contains p, and ``gain[j, j, j]`` to every set.
+
+    Attributes
+    ----------
+    top
+        Shape (d, d + 1).
+    weight
+        Shape (d, d), or (1, d) if it is the same for all children.
+    scale, factor
+        Shape (d,).
+    levels
+        Shape (d,).
+    support
+        A local score that counts the combinations of parents and child in the data; None if
+        ``factor`` is zero.
+    gain
+        Shape (d, d, d); or (d, 1, d) without bounds for pairs, where the middle index has no
+        meaning; or empty.
+    """
+
+    top: Floats
+    weight: Floats
+    scale: Floats
+    levels: Floats
+    factor: Floats
+    support: Any = None
+    gain: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
+
+    @cached_property
+    def kernel(self) -> _native.ScoreBound:
+        """The bound as an object of the compiled core, which builds tables."""
+        return _native.ScoreBound(
+            top=np.ascontiguousarray(self.top),
+            weight=np.ascontiguousarray(self.weight),
+            scale=np.ascontiguousarray(self.scale),
+            levels=np.ascontiguousarray(self.levels),
+            factor=np.ascontiguousarray(self.factor),
+            support=None if self.support is None else self.support.kernel,
+            gain=np.ascontiguousarray(self.gain),
+        )
+
+    @classmethod
+    def none(cls, d: int) -> ScoreBound:
+        """Return the trivial bound: infinity."""
+        return cls(
+            np.broadcast_to(np.inf, (d, d + 1)),
+            np.zeros((1, d)),
+            np.zeros(d),
+            np.ones(d),
+            np.zeros(d),
+        )
+
+
+BoundWork: TypeAlias = Work["ScoreBound | None"]
+"""The computation of a bound in pieces."""
+
+
+# --- Local scores: decomposable objectives, which score a child given its parents ---------------
 
 UNFINISHED: Final = scoring.UNFINISHED
 """Returned by the function of a `PythonLocalScore` if it must be called again to finish."""

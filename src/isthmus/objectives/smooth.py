@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, final
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.arrays import Bools, Floats, Integers, Work, completed
 from isthmus.kernels import scoring
-from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.objectives.local import LocalScore
+from isthmus.objectives.additive import PIECE, AdditiveLoss
+from isthmus.objectives.local import Capabilities, Capability, LocalScore, Objective
+from isthmus.watch import Sense
 
 _DETERMINED = 1e-10
 
@@ -175,3 +179,295 @@ def _subset_score(
         tolerance=_DETERMINED,
     )
     return LocalScore(nodes, kernel, equivalent=logarithm)
+
+
+# --- Losses of models with parameters of any shape, such as small neural networks ---------------
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NodeModel:
+    """The model of one node, fitted on its parents alone.
+
+    Attributes
+    ----------
+    parents
+        Nodes that it depends on.
+    parameters
+        Its parameters, in a layout of the loss's own.
+    variance
+        Mean squared residual, in squared units of the noise.
+    loss
+        Value of the objective of this node.
+    freedom
+        Effective degrees of freedom, not counting a constant.
+    residual
+        Largest violation of optimality, in units of the noise.
+    contributions
+        Standard deviation of what each parent contributes to the prediction.
+    """
+
+    parents: tuple[int, ...]
+    parameters: Floats
+    variance: float
+    loss: float
+    freedom: float
+    residual: float
+    contributions: Floats
+
+
+PARAMETRIC_MODEL: Capability[ParametricLoss] = Capability("a loss of parametric models")
+"""A loss of a vector of parameters, such as those of neural networks; see `ParametricLoss`."""
+
+
+class ParametricLoss(Objective):
+    """A differentiable objective of a vector of parameters, to be minimised.
+
+    It is in units of the noise, so that no penalty depends on the unit of the data.
+
+    Attributes
+    ----------
+    nodes
+        Names of the variables.
+    edge
+        For each parameter the edge it belongs to, as ``cause * len(nodes) + effect``; -1 for none.
+        The model of a node does not depend on a cause when all parameters of that edge are zero.
+    sample_size
+        Number of observations.
+    unit
+        Size of the noise in the unit of the data; the loss is divided by its square.
+    """
+
+    sense: ClassVar[Sense] = Sense.MINIMISE
+    capabilities: Capabilities = frozenset({PARAMETRIC_MODEL})
+    equivalent = False
+    edge: Integers
+    sample_size: int
+    unit: float
+
+    @abstractmethod
+    def start(self, rng: np.random.Generator) -> Floats:
+        """Draw parameters to begin with."""
+
+    @abstractmethod
+    def value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
+        """Return the loss at ``parameters`` and its gradient."""
+
+    def evaluation(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        """Compute `value_and_gradient` in pieces; override it where that takes long."""
+        yield
+        return self.value_and_gradient(parameters)
+
+    @abstractmethod
+    def refit(
+        self, target: int, parents: Sequence[int], start: Floats | NodeModel
+    ) -> Work[NodeModel]:
+        """Fit the model of one node on its parents alone, without a penalty on edges.
+
+        Parameters
+        ----------
+        target, parents
+            The node, and what it depends on.
+        start
+            Parameters of all nodes, or a model of this node with more parents, to begin with.
+        """
+
+    @abstractmethod
+    def joined(self, models: Sequence[NodeModel]) -> Floats:
+        """Return the parameters of all nodes, from one model for each."""
+
+    @abstractmethod
+    def restricted(self, nodes: Sequence[int]) -> ParametricLoss:
+        """Return the loss of some of the nodes, as if there were no others."""
+
+    @abstractmethod
+    def looks_dependent(self) -> Work[Bools]:
+        """Return for each pair of nodes whether they depend on each other more than noise does."""
+
+
+# --- Losses of generalised linear models: logistic and Poisson regression -----------------------
+
+
+class Family(ABC):
+    """Distribution of a node given its linear predictor, up to terms without parameters."""
+
+    @abstractmethod
+    def loss(self, predictor: Floats, observed: Floats) -> Floats:
+        """Return the negative log-likelihood of each cell."""
+
+    @abstractmethod
+    def mean(self, predictor: Floats) -> Floats:
+        """Return the expected value; the derivative of the loss is mean minus observed."""
+
+    @abstractmethod
+    def variance(self, predictor: Floats) -> Floats:
+        """Return the variance, which is the derivative of the mean."""
+
+
+@final
+class Bernoulli(Family):
+    """Binary values with the logit link."""
+
+    def loss(self, predictor: Floats, observed: Floats) -> Floats:
+        # Four times as fast as logaddexp, and as exact.
+        loss: Floats = np.log1p(np.exp(-np.abs(predictor)))
+        loss += np.maximum(predictor, 0.0)
+        loss -= observed * predictor
+        return loss
+
+    def mean(self, predictor: Floats) -> Floats:
+        # The tanh form does not overflow.
+        mean: Floats = 0.5 * (1.0 + np.tanh(0.5 * predictor))
+        return mean
+
+    def variance(self, predictor: Floats) -> Floats:
+        mean = self.mean(predictor)
+        return mean * (1.0 - mean)
+
+
+@final
+class PoissonFamily(Family):
+    """Counts with the log link."""
+
+    def loss(self, predictor: Floats, observed: Floats) -> Floats:
+        loss: Floats = self.mean(predictor) - observed * predictor
+        return loss
+
+    def mean(self, predictor: Floats) -> Floats:
+        with np.errstate(over="ignore"):  # the line search handles infinite values
+            mean: Floats = np.exp(predictor)
+        return mean
+
+    def variance(self, predictor: Floats) -> Floats:
+        return self.mean(predictor)
+
+
+@final
+class GeneralisedLinearLoss(AdditiveLoss):
+    """Negative mean log-likelihood of a generalised linear model. The last row is the intercept.
+
+    Parameters
+    ----------
+    nodes
+        Names of the columns.
+    inputs
+        Values of the columns as causes, shape (n, d).
+    observed
+        Values of the columns as effects, shape (n, d).
+    family
+        Distribution of a node given its predictor.
+    """
+
+    def __init__(
+        self, nodes: Sequence[str], inputs: Floats, observed: Floats, family: Family
+    ) -> None:
+        n, d = observed.shape
+        self.nodes = tuple(nodes)
+        self.targets = d
+        self.owner = np.append(np.arange(d), -1)
+        self.sample_size, self.likelihood = n, True
+        self._inputs = np.column_stack([inputs, np.ones(n)])
+        self._observed = observed
+        self._family = family
+
+    def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
+        return completed(self.evaluation(coefficients))
+
+    def evaluation(self, coefficients: Floats) -> Work[tuple[float, Floats]]:
+        n = len(self._observed)
+        value, gradient = 0.0, np.empty_like(coefficients)
+        # Functions of each cell cost as much as some dozens of multiplications.
+        size = max(1, PIECE // max(2 * n * (len(coefficients) + 32), 1))
+        for start in range(0, self.targets, size):
+            part = slice(start, start + size)
+            predictor = self._inputs @ coefficients[:, part]
+            observed = self._observed[:, part]
+            value += float(self._family.loss(predictor, observed).sum()) / n
+            if not np.isfinite(value):
+                return np.inf, np.full_like(coefficients, np.nan)
+            gradient[:, part] = self._inputs.T @ (self._family.mean(predictor) - observed) / n
+            if size < self.targets:
+                yield
+        return value, gradient
+
+    def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:
+        n = len(self._observed)
+        observed = self._observed[:, target]
+        predictor = self._inputs[:, rows] @ coefficients
+        value = float(self._family.loss(predictor, observed).sum()) / n
+        if not np.isfinite(value):
+            return np.inf, np.full(self._inputs.shape[1], np.nan)
+        return value, self._inputs.T @ (self._family.mean(predictor) - observed) / n
+
+    def curvature(self, target: int, rows: Integers, coefficients: Floats) -> Floats:
+        inputs = self._inputs[:, rows]
+        weights = self._family.variance(inputs @ coefficients) / len(inputs)
+        hessian: Floats = (inputs * weights[:, None]).T @ inputs
+        return hessian
+
+
+# --- Tests of the noise of linear regressions, as searches see them -----------------------------
+
+INDEPENDENT_NOISE: Capability[NoiseTest] = Capability("tests of independent noise")
+"""p-values of linear regressions with independent noise; see `NoiseTest`."""
+
+
+class NoiseFit(NamedTuple):
+    """How well a regression with independent noise fits.
+
+    Attributes
+    ----------
+    p_value
+        The p-value of the test.
+    misfit
+        The statistic: it grows with the rows and with the squared distance from the model.
+    possible
+        Upper limit of the distance that these rows allow for, in the unit of `misfit`: with a
+        larger one, the statistic would have been larger in 95% of tables.
+    """
+
+    p_value: float
+    misfit: float = 0.0
+    possible: float = math.inf
+
+
+class NoiseTest(Objective):
+    """Base class of tests whether the noise of a linear regression is independent of the parents.
+
+    Parameters
+    ----------
+    nodes
+        Names of the variables; an index means a position in this tuple.
+    """
+
+    sense: ClassVar[Sense] = Sense.MAXIMISE
+    capabilities: Capabilities = frozenset({INDEPENDENT_NOISE})
+    equivalent = True
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self.nodes = tuple(nodes)
+
+    @abstractmethod
+    def fit(self, child: int, parents: Sequence[int]) -> NoiseFit:
+        """Test whether a variable is linear in its parents with noise that is independent of them.
+
+        The p-value is 1 if nothing can be tested, as for a variable without parents.
+
+        Parameters
+        ----------
+        child
+            The variable.
+        parents
+            Its parents, in ascending order.
+        """
+
+    @abstractmethod
+    def local_score(self) -> LocalScore:
+        """Return the score of the same data that a search begins with."""
+
+    @abstractmethod
+    def noise_score(self) -> LocalScore | None:
+        """Return that score with a model of the noise, which tells directions; None if it cannot.
+
+        Graphs of one equivalence class differ in it, unless all noise is normal.
+        """

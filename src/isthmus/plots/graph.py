@@ -4,30 +4,305 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeAlias
 from warnings import warn
 
-from isthmus.errors import GraphError, IsthmusWarning, MissingExtraError
+from isthmus.errors import ArgumentError, GraphError, IsthmusWarning, MissingExtraError
 from isthmus.graphs import CPDAG, DAG, PAG, PDAG
-from isthmus.graphs.comparison import Comparison, compare
-from isthmus.plots.drawing import (
-    broken,
-    kinds_of,
-    legend_of,
-    line_widths,
-    routes_of,
-    without_marks,
-)
+from isthmus.graphs.identification import Comparison, compare
 from isthmus.plots.layout import Point, lay_out
-from isthmus.plots.style import Line, Style, current_style, new_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
     from isthmus.plots.layout import Layout
+
+# --- Edges, line widths, labels and routes, shared by all backends that draw graphs -------------
+
+_LINE = 18  # characters in a line of a label before it is broken after a separator
+_WORD = 24  # characters of a word before it is broken without a separator
+
+
+def edges_of(graph: DAG | CPDAG | PDAG) -> dict[tuple[int, int], bool]:
+    """Return the edges as pairs of positions, with True for a directed edge."""
+    directed = graph.edges if isinstance(graph, DAG) else graph.directed
+    undirected = () if isinstance(graph, DAG) else graph.undirected
+    edges = {(graph.index(a), graph.index(b)): True for a, b in directed}
+    return edges | {(graph.index(a), graph.index(b)): False for a, b in undirected}
+
+
+def kinds_of(graph: DAG | CPDAG | PDAG | PAG) -> dict[tuple[int, int], str]:
+    """Return the edges as pairs of positions, with their kinds, such as ``-->`` and ``o->``."""
+    if isinstance(graph, PAG):
+        return {(graph.index(a), graph.index(b)): kind for a, kind, b in graph.edges}
+    return {pair: "-->" if head else "---" for pair, head in edges_of(graph).items()}
+
+
+def without_marks(graph: DAG | CPDAG | PDAG | PAG) -> DAG | CPDAG | PDAG:
+    """Return a graph to place the nodes by: arrows point down, if possible."""
+    if not isinstance(graph, PAG):
+        return graph
+    directed = [(a, b) for a, kind, b in graph.edges if kind in ("-->", "o->")]
+    others = [(a, b) for a, kind, b in graph.edges if kind in ("<->", "o-o")]
+    try:
+        return PDAG(graph.nodes, directed, others)
+    except GraphError:  # tests of independence can give a cycle
+        return PDAG(graph.nodes, [], [*directed, *others])
+
+
+def legend_of(graph: DAG | CPDAG | PDAG | PAG) -> list[str]:
+    """Return what the kinds of edges of a PAG mean, one line for each; nothing for others."""
+    if not isinstance(graph, PAG):
+        return []
+    kinds = {kind for _, kind, _ in graph.edges}
+    return [text for kind, text in PAG_LEGEND.items() if kind in kinds]
+
+
+PAG_LEGEND = {
+    "-->": "a → b   a is a cause of b",
+    "o->": "a ○→ b   a is a cause of b, or they may have a hidden common cause",
+    "<->": "a ↔ b   they have a hidden common cause; neither is a cause of the other",
+    "o-o": "a ○–○ b   one is a cause of the other, or they may have a hidden common cause",
+}
+"""The meaning of edges, for a reader who has not seen a PAG before."""
+
+
+def line_widths(
+    graph: DAG | CPDAG | PDAG, strengths: Mapping[tuple[str, str], float] | None
+) -> dict[tuple[int, int], float]:
+    """Return the line width of each edge in points, proportional to its absolute strength."""
+    if not strengths:
+        return {}
+    edges = edges_of(graph)
+    sizes: dict[tuple[int, int], float] = dict.fromkeys(edges, 0.0)
+    for (a, b), value in strengths.items():
+        pair = graph.index(a), graph.index(b)
+        opposite = pair[::-1]
+        if pair in edges:
+            sizes[pair] = abs(float(value))
+        elif edges.get(opposite) is False:
+            sizes[opposite] = abs(float(value))
+        else:
+            raise GraphError(f"A strength was given for {a!r} → {b!r}, which is not an edge.")
+    largest = max(sizes.values(), default=0.0)
+    if not largest < float("inf"):
+        raise GraphError("Strengths must be finite numbers.")
+    return {edge: 0.5 + 3.0 * value / (largest or 1.0) for edge, value in sizes.items()}
+
+
+def broken(name: str) -> str:
+    """Break a long name into lines, preferably after separators."""
+    lines: list[str] = []
+    for piece in re.findall(r"[^\s_.\-/:]*[\s_.\-/:]*", name.replace("\n", " ")):
+        while len(piece) > _WORD:
+            lines.append(piece[:_LINE])
+            piece = piece[_LINE:]
+        if lines and len(lines[-1]) + len(piece) <= _LINE:
+            lines[-1] += piece
+        elif piece:
+            lines.append(piece)
+    return "\n".join(line.strip() for line in lines) or " "
+
+
+def routes_of(
+    layout: Layout, sizes: Sequence[Point], font_size: float
+) -> dict[tuple[int, int], list[Point]]:
+    """Return the points of each edge, from the lower side of one box to the upper of the other.
+
+    The ends of edges are spread over the side of a box, in the order of their other ends.
+    """
+    below: dict[int, list[tuple[Point, int]]] = {}
+    above: dict[int, list[tuple[Point, int]]] = {}
+    for (a, b), bends in layout.bends.items():
+        below.setdefault(a, []).append(((bends or [layout.nodes[b]])[0], b))
+        above.setdefault(b, []).append(((bends or [layout.nodes[a]])[-1], a))
+    starts = {(v, b): x for v, own in below.items() for b, x in _ports(v, own, sizes, font_size)}
+    ends = {(a, v): x for v, own in above.items() for a, x in _ports(v, own, sizes, font_size)}
+    routes = {}
+    for (a, b), bends in layout.bends.items():
+        (ax, ay), (bx, by) = layout.nodes[a], layout.nodes[b]
+        first = ax + starts[a, b], ay - sizes[a][1] / 2
+        last = bx + ends[a, b], by + sizes[b][1] / 2
+        routes[a, b] = [first, *bends, last]
+    return routes
+
+
+def _ports(
+    node: int, own: list[tuple[Point, int]], sizes: Sequence[Point], font_size: float
+) -> list[tuple[int, float]]:
+    step = min(0.75 * sizes[node][0] / len(own), font_size)
+    ordered = [other for _, other in sorted(own)]
+    return [(other, (i - (len(own) - 1) / 2) * step) for i, other in enumerate(ordered)]
+
+
+# --- Colours, line styles and sizes of plots: for the screen, and for print ---------------------
+
+Line: TypeAlias = tuple[str, Any, float]
+"""Colour, matplotlib line style, and factor of the line width."""
+
+_DASH_DOT = (0, (6, 2, 1.2, 2))
+_TALLEST = 9.2
+"""Inches of a journal's page that are left for a figure above its caption."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """How plots look. Lines that differ in colour also differ in their dashes or width.
+
+    Attributes
+    ----------
+    font_size
+        Font size in points.
+    node, edge
+        Colours of nodes and edges.
+    accent
+        Colour of curves.
+    negative
+        Colour and line style of negative weights.
+    colors
+        Name of the matplotlib colour map of matrices.
+    states
+        How the edges of a comparison are drawn.
+    widest, tallest
+        Largest size of a figure in inches.
+    """
+
+    font_size: float = 10.0
+    node: str = "#e8f0f7"
+    edge: str = "#3b4a59"
+    accent: str = "#1f5a99"
+    negative: str = "#b3402e"
+    colors: str = "Blues"
+    states: Mapping[str, Line] = field(
+        default_factory=lambda: MappingProxyType(
+            {
+                "same": ("#3b4a59", "-", 1.0),
+                "added": ("#0072b2", "-", 2.6),
+                "missing": ("#c44e00", "--", 1.4),
+                "reversed": ("#a02c78", ":", 2.2),
+                "undecided": ("#5a7d1c", _DASH_DOT, 1.4),
+            }
+        )
+    )
+    widest: float = 32.0
+    tallest: float = 32.0
+
+
+_STATES_IN_PRINT: Mapping[str, Line] = MappingProxyType(
+    {
+        "same": ("0.45", "-", 1.0),
+        "added": ("0.0", "-", 2.6),
+        "missing": ("0.0", "--", 1.2),
+        "reversed": ("0.0", ":", 2.2),
+        "undecided": ("0.0", _DASH_DOT, 1.2),
+    }
+)
+_SCREEN = Style()
+_current: ContextVar[Style] = ContextVar("style", default=_SCREEN)
+
+
+def current_style() -> Style:
+    """Return the style in which plots are drawn now."""
+    return _current.get()
+
+
+@contextmanager
+def publication(width: float = 7.2) -> Iterator[None]:
+    """Draw and save plots for print while the block runs: ``with publication(): ...``.
+
+    Plots are in black and grey, in a sans-serif font of 8 points, and no wider than ``width``.
+    Files are PDF by default, with their fonts embedded as TrueType, which journals accept. Save the
+    plot inside the block.
+
+    Parameters
+    ----------
+    width
+        Width of the column in inches. Many journals have 7.2 for the page and 3.5 for one of two
+        columns.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus.plots import plot_graph, publication
+    >>> with publication(width=3.5):
+    ...     ax = plot_graph(ist.DAG(["dose", "response"], [("dose", "response")]))
+    ...     ax.figure.savefig("network.pdf")
+    """
+    if not 0.5 <= width <= 32.0:
+        raise ArgumentError(f"The width of a column must be from 0.5 to 32 inches; got {width}.")
+    try:
+        import matplotlib as mpl
+        from cycler import cycler
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plots", "publication()") from None
+    style = Style(
+        font_size=8.0,
+        node="white",
+        edge="black",
+        accent="black",
+        negative="0.45",
+        colors="Greys",
+        states=_STATES_IN_PRINT,
+        widest=width,
+        tallest=_TALLEST,
+    )
+    lines = cycler(color=["0.0", "0.45", "0.65"]) * cycler(linestyle=["-", "--", ":"])
+    settings: Any = {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["Arial", "Helvetica", "Liberation Sans", "DejaVu Sans"],
+        "font.size": 8.0,
+        "axes.labelsize": 8.0,
+        "legend.fontsize": 7.0,
+        "xtick.labelsize": 7.0,
+        "ytick.labelsize": 7.0,
+        "axes.linewidth": 0.6,
+        "axes.prop_cycle": lines,
+        "pdf.fonttype": 42,
+        "ps.fonttype": 42,
+        "savefig.format": "pdf",
+        "savefig.dpi": 600,
+    }
+    token = _current.set(style)
+    try:
+        with mpl.rc_context(settings):
+            yield
+    finally:
+        _current.reset(token)
+
+
+def new_axes(width: float, height: float, what: str, *, bare: bool = False) -> Axes:
+    """Return the axes of a new figure, which is made smaller if the style does not allow its size.
+
+    Parameters
+    ----------
+    width, height
+        Size in inches.
+    what
+        The function that draws, for the error if matplotlib is missing.
+    bare
+        Whether the axes fill the figure and have no frame.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plots", what) from None
+    style = current_style()
+    shrink = min(1.0, style.widest / width, style.tallest / height)
+    size = width * shrink, height * shrink
+    if bare:
+        return plt.figure(figsize=size).add_axes((0.0, 0.0, 1.0, 1.0))
+    return plt.figure(figsize=size, layout="constrained").add_subplot()
+
+
+# --- Plots of graphs with matplotlib ------------------------------------------------------------
 
 _MARGIN = 8.0  # points
 _SMALLEST = 5.0

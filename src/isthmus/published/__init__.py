@@ -8,12 +8,7 @@ paper that says which, and why.
 from isthmus.published.giudice_2023 import gp_posterior
 from isthmus.published.ng_zhang_2022 import average, notears_admm, vote
 from isthmus.published.weighted_graph import WeightedGraph
-from isthmus.published.wright_yang_2004 import (
-    SimulatedK2,
-    k2_score,
-    private_k2,
-    stirling_score,
-)
+from isthmus.published.wright_yang_2004 import SimulatedK2, k2_score, private_k2, stirling_score
 from isthmus.published.zheng_2018 import notears
 from isthmus.published.zheng_2023 import LearnedOrder, rbnets
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from isthmus.compose.reweight import reweight
-from isthmus.compose.sample import sample
 from isthmus.results import Posterior
 from isthmus.samplers import OrderMCMC, PartitionMCMC
 from isthmus.scores import ExactGP, GPIntegral
+from isthmus.verbs.sample import reweight, sample
 
 
 def gp_posterior(

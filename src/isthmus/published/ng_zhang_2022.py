@@ -6,22 +6,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from isthmus.compose.learn import learn
+from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError, GraphError, MismatchError
 from isthmus.graphs import DAG
-from isthmus.joint import ADMM, ADMMModel, Federation, LinearClient, NetworkClient, Stiffness
-from isthmus.joint.methods.admm.admm import ADMMDetails
-from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import (
+from isthmus.published.weighted_graph import WeightedGraph
+from isthmus.statistics import Kind
+from isthmus.tables import as_source
+from isthmus.verbs.learn import learn
+from isthmus_joint import ADMM, ADMMModel, Federation, LinearClient, NetworkClient, Stiffness
+from isthmus_joint.methods.admm import ADMMCourse, ADMMDetails
+from isthmus_joint.methods.admm_models import (
     ADMMOptions,
     ConsensusModel,
     LinearConsensus,
     PerceptronConsensus,
 )
-from isthmus.published.weighted_graph import WeightedGraph
-from isthmus.sources import as_source
-from isthmus.statistics import Kind
-from isthmus.types import Floats
 
 _GROWTH = 1.75, 1.25
 """γ1 and γ2 of Appendix B."""

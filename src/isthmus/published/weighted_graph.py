@@ -7,11 +7,11 @@ from typing import final
 
 import numpy as np
 
+from isthmus.arrays import Floats
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
-from isthmus.graphs.order import find_cycle, topological
-from isthmus.searches.continuous.acyclicity import exponential
-from isthmus.types import Floats
+from isthmus.graphs.names import find_cycle, topological
+from isthmus.searches.notears_penalties import exponential
 
 
 @final

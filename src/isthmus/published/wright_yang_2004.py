@@ -12,11 +12,11 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isthmus.arrays import Bools, Floats
 from isthmus.errors import ArgumentError, MismatchError, SchemaError
 from isthmus.graphs import DAG
-from isthmus.sources import as_source
 from isthmus.statistics import Kind
-from isthmus.types import Bools, Floats
+from isthmus.tables import as_source
 
 FamilyScore: TypeAlias = Callable[[ArrayLike], float]
 """The score of a variable from its counts ``[configuration of the parents, value]``."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError
 from isthmus.published.weighted_graph import WeightedGraph
-from isthmus.searches.continuous.acyclicity import exponential
-from isthmus.sources import as_source
+from isthmus.searches.notears_penalties import exponential
 from isthmus.statistics import Kind
-from isthmus.types import Floats
+from isthmus.tables import as_source
 
 _LARGEST = 1e16
 """The authors' program stops when the weight of the quadratic term reaches this."""

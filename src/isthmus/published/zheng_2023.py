@@ -7,16 +7,16 @@ from typing import final
 
 import numpy as np
 
-from isthmus.compose.learn import solve
-from isthmus.compose.parent_sets import parent_sets
+from isthmus.arrays import Floats, Integers
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
-from isthmus.runs import Watch
 from isthmus.scores import BIC
-from isthmus.searches.orders.known_order import KnownOrder
-from isthmus.searches.orders.rbnets import Replay, Visits, Walks
-from isthmus.searches.tables import TableLines
-from isthmus.types import Floats, Integers
+from isthmus.searches.base import TableLines
+from isthmus.searches.boss import KnownOrder
+from isthmus.searches.rbnets import Replay, Visits, Walks
+from isthmus.verbs.learn import solve
+from isthmus.verbs.score import parent_sets
+from isthmus.watch import Watch
 
 _LEARNING_RATE, _REPLAY, _BATCH, _REPLACE_EVERY = 0.001, 2000, 200, 300
 """α, N_r, N_b and N⁻ of section 4.1."""

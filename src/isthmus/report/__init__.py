@@ -1,8 +1,7 @@
 """Reports of results as single HTML files that work offline."""
 
-from isthmus.graphs.comparison import Comparison, compare
-from isthmus.report.build import Certainty, Reportable, build_page
-from isthmus.report.page import EdgeRow, Measure, Page, RunAgain
+from isthmus.graphs.identification import Comparison, compare
+from isthmus.report.page import Certainty, EdgeRow, Measure, Page, Reportable, RunAgain, build_page
 from isthmus.report.rendering import render
 
 __all__ = [

@@ -3,10 +3,10 @@
 from isthmus.graphs.identification import Identification
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.changes import Changes, MechanismChange
-from isthmus.results.cross_validation import CrossValidation
 from isthmus.results.details import (
     BossDetails,
     ChainDetails,
+    CrossValidation,
     ExactDetails,
     ExactPosteriorDetails,
     IndependenceDetails,
@@ -21,21 +21,24 @@ from isthmus.results.details import (
     WeightDetails,
 )
 from isthmus.results.directions import Directions
-from isthmus.results.disclosure import Disclosure, Release
-from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
+from isthmus.results.dynamic import DynamicEdge, DynamicNetwork, Forecast
 from isthmus.results.effects import EffectComparison, EffectEstimate, PossibleEffect, ZeroEffect
 from isthmus.results.ensemble import Ensemble
-from isthmus.results.features import Feature, edge, in_markov_blanket, path
-from isthmus.results.forecast import Forecast
-from isthmus.results.node_matrix import NodeMatrix
+from isthmus.results.features import Feature, NodeMatrix, edge, in_markov_blanket, path
 from isthmus.results.pag_solution import PAGSolution
 from isthmus.results.posterior import EffectModel, Posterior
-from isthmus.results.provenance import Provenance
-from isthmus.results.reading import ColumnReading, ReadAs, Reading
-from isthmus.results.refit import Refit
+from isthmus.results.reading import (
+    ColumnReading,
+    Disclosure,
+    Provenance,
+    ReadAs,
+    Reading,
+    Refit,
+    Release,
+)
 from isthmus.results.solution import Solution, StatisticsKept
-from isthmus.results.status import Ending, Status
 from isthmus.results.validation import EdgeSupport, ImpliedIndependence, Shuffled, Validation
+from isthmus.watch import Ending, Status
 
 __all__ = [
     "BossDetails",

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, final
 
+from isthmus.errors import counted, rounded
 from isthmus.frames import table_of
-from isthmus.models import Level
-from isthmus.plurals import counted, rounded
+from isthmus.networks import Level
 
 _SHOWN = 5
 """Maximum number of mechanisms that are printed."""

@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, DataError
+from isthmus.errors import ArgumentError, DataError, a_type, counted
 from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import check_nodes
-from isthmus.plurals import a_type, counted
-from isthmus.results.disclosure import Disclosure
-from isthmus.results.draws import check_numbers
 from isthmus.results.ensemble_file import read_ensemble, write_ensemble
-from isthmus.results.features import Feature, Graphs, descendants, markov_blankets
-from isthmus.results.node_matrix import NodeMatrix
+from isthmus.results.features import (
+    Feature,
+    Graphs,
+    NodeMatrix,
+    check_numbers,
+    descendants,
+    markov_blankets,
+)
+from isthmus.results.reading import Disclosure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -350,7 +354,7 @@ class Ensemble:
             The command line that computed the ensemble, to be shown in the page.
         """
         from isthmus.report import render
-        from isthmus.results.ensemble_report import ensemble_page
+        from isthmus.results.ensemble_file import ensemble_page
 
         limit = self.threshold() if threshold is None else threshold
         page = ensemble_page(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
-from isthmus.errors import MismatchError
+from isthmus.errors import IsthmusError, MismatchError, counted
 from isthmus.graphs import PAG, Knowledge
 from isthmus.graphs.pag import EDGE_KINDS
-from isthmus.models import Level
-from isthmus.plurals import counted
+from isthmus.io import to_tetrad
+from isthmus.networks import Level
+from isthmus.networks.rounding import rounded_rows
+from isthmus.plots.graph import PAG_LEGEND
+from isthmus.plots.svg import svg_graph
+from isthmus.report import Page
+from isthmus.report.page import PAG_MARKS, EdgeRow, search_diagnostics
 from isthmus.results.details import SearchDetails
-from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import EffectEstimate
-from isthmus.results.estimate_effects import estimate_pag_effect
-from isthmus.results.provenance import Provenance
-from isthmus.results.reading import Reading
+from isthmus.results.effects import EffectEstimate, estimate_pag_effect
+from isthmus.results.reading import Disclosure, Provenance, Reading, header_facts, run_again
 from isthmus.results.solution import StatisticsKept, require_statistics
-from isthmus.results.status import Status
+from isthmus.watch import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -194,7 +197,6 @@ class PAGSolution:
             The command line that computed the solution, to be shown in the page.
         """
         from isthmus.report import render
-        from isthmus.results.pag_report import pag_page
 
         page = pag_page(self, title, table, command)
         Path(path).write_text(render(page), encoding="utf-8")
@@ -216,3 +218,42 @@ class PAGSolution:
         return "\n".join((*lines, str(self.status), *kinds, *self.notes))
 
     __repr__ = __str__
+
+
+# --- Content of the report of a graph with hidden causes ----------------------------------------
+
+_NO_PARAMETERS = (
+    "If there may be hidden common causes, the columns alone do not determine a network, so there "
+    "are no parameters."
+)
+
+
+def pag_page(solution: PAGSolution, title: str, table: str | None, command: str | None) -> Page:
+    """Return the content of the report of a PAG; see `PAGSolution.report`."""
+    pag, kept = solution.pag, solution.statistics_kept
+    rows = None if kept is None else kept.rows
+    if rows is not None and solution.disclosure.has_exact_sums:
+        rows = rounded_rows(rows)
+    summary = str(solution).splitlines()
+    exports = {}
+    with suppress(IsthmusError):  # Tetrad has no way to write some names
+        exports["txt"] = to_tetrad(pag)
+    return Page(
+        title=title,
+        nodes=pag.nodes,
+        summary=tuple(summary[: len(summary) - len(solution.notes)]),
+        notes=solution.notes,
+        facts=header_facts(table, rows),
+        edges=tuple(
+            EdgeRow(a, b, directed=True, kind=kind, direction=f"{a} {EDGE_KINDS[kind]} {b}")
+            for a, kind, b in pag.edges
+        ),
+        legend={PAG_MARKS[kind]: text.replace("   ", ": ") for kind, text in PAG_LEGEND.items()},
+        network=_NO_PARAMETERS,
+        columns=tuple((c.name, str(c.read_as), c.reason) for c in solution.reading),
+        releases=tuple((r.site, r.what, r.form, r.size) for r in solution.disclosure.entries),
+        diagnostics=search_diagnostics(None, solution.status, solution.details),
+        run_again=run_again(solution.provenance, solution.status, command),
+        exports=exports,
+        draw=lambda: svg_graph(pag),
+    )

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, DataError, MismatchError
+from isthmus.errors import ArgumentError, DataError, MismatchError, counted
 from isthmus.graphs import CPDAG, DAG
-from isthmus.plurals import counted
 from isthmus.results.chains import (
     ChainAgreement,
     EdgeDiagnostics,
@@ -23,17 +22,18 @@ from isthmus.results.chains import (
     weight_diagnostics,
 )
 from isthmus.results.details import SamplerDetails
-from isthmus.results.disclosure import Disclosure
-from isthmus.results.draws import (
+from isthmus.results.ensemble import AnyFeature, Ensemble, averaged_dag, dag_above
+from isthmus.results.features import (
+    NodeMatrix,
     check_numbers,
     check_positions,
     check_probabilities,
+    edge,
+    path,
+    positions,
 )
-from isthmus.results.ensemble import AnyFeature, Ensemble, averaged_dag, dag_above
-from isthmus.results.features import edge, path, positions
-from isthmus.results.node_matrix import NodeMatrix
-from isthmus.results.provenance import Provenance
-from isthmus.results.status import Status
+from isthmus.results.reading import Disclosure, Provenance
+from isthmus.watch import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -444,7 +444,7 @@ class Posterior:
             The command line that computed the posterior, to be shown in the page.
         """
         from isthmus.report import render
-        from isthmus.results.posterior_report import posterior_page
+        from isthmus.results.posterior_file import posterior_page
 
         graph = averaged_dag(self.nodes, self.edge_probabilities(), threshold)
         page = posterior_page(self, graph, title, threshold, reference, table, command)

@@ -12,23 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from isthmus import hooks
-from isthmus.errors import IsthmusError, MismatchError, ModelWarning, warn
+from isthmus.errors import IsthmusError, MismatchError, ModelWarning, counted, warn
 from isthmus.frames import table_of
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.graphs.names import listed
-from isthmus.models import DiscreteNetwork, GaussianNetwork, GPNetwork, Level, Network
-from isthmus.models.column_maps import scored_nodes
+from isthmus.networks import DiscreteNetwork, GaussianNetwork, GPNetwork, Level, Network
+from isthmus.networks.column_maps import scored_nodes
 from isthmus.options import check_pseudo_count
-from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.directions import Directions, Edges, split_directions
-from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import EffectComparison, EffectEstimate
-from isthmus.results.estimate_effects import Adjusted, estimate_in_solution
-from isthmus.results.provenance import Provenance
-from isthmus.results.reading import Reading
-from isthmus.results.refit import Refit
-from isthmus.results.status import Sense, Status
+from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate, estimate_in_solution
+from isthmus.results.reading import Disclosure, Provenance, Reading, Refit
+from isthmus.watch import Sense, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -376,7 +371,7 @@ class Solution:
         was released, it is returned as it is. Files that `save`, `save_bif` and `report` write have
         the published form.
         """
-        from isthmus.results.published import published
+        from isthmus.results.solution_file import published
 
         return published(self)
 
@@ -496,9 +491,9 @@ class Solution:
         """
         from isthmus.plots.svg import svg_graph
         from isthmus.report import build_page, render
-        from isthmus.results.certainty import PROBABILITIES, SHARES, certainty_of
+        from isthmus.results.directions import PROBABILITIES, SHARES, certainty_of
         from isthmus.results.ensemble import Ensemble
-        from isthmus.results.report_files import header_facts, run_again, write_exports
+        from isthmus.results.reading import header_facts, run_again, write_exports
 
         shown = self.published()
         rows = None if shown.statistics_kept is None else shown.statistics_kept.rows

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any, final
 
+from isthmus.errors import counted, rounded
 from isthmus.frames import table_of
 from isthmus.graphs import DAG
-from isthmus.plurals import counted, rounded
 
 _SHOWN = 5
 """Maximum number of objections, and of edges, that are printed."""

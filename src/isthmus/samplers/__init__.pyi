@@ -1,9 +1,15 @@
 # `isthmus.lazy` imports each name when it is first used, so that a first `learn` is quick.
 
-from isthmus.samplers.base import Draws, Progress, Sampler, Watch, drive
-from isthmus.samplers.chains import ChainSampler, OrderMCMC, PartitionMCMC
-from isthmus.samplers.exact_posterior import ExactPosterior
+from isthmus.samplers.chains import (
+    ChainSampler,
+    Draws,
+    ExactPosterior,
+    OrderMCMC,
+    PartitionMCMC,
+    Sampler,
+)
 from isthmus.samplers.structure_mcmc import StructureMCMC
+from isthmus.watch import Progress, Watch, drive
 
 __all__ = [
     "ChainSampler",

@@ -2,23 +2,185 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, final
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from isthmus.errors import ArgumentError, DataError, MismatchError, counted
 from isthmus.graphs import BoundKnowledge
+from isthmus.kernels import _native
 from isthmus.kernels.mcmc import FamilyTables, SamplingRun, Space
 from isthmus.kernels.orders import BossRun
-from isthmus.objectives import LOCAL_SCORES, LocalScore
-from isthmus.options import require_integer, require_jobs
-from isthmus.plurals import counted
-from isthmus.results.details import ChainDetails
+from isthmus.objectives import LOCAL_SCORES, Capability, LocalScore, Objective
+from isthmus.options import require_integer, require_jobs, require_number
+from isthmus.results.details import ChainDetails, ExactPosteriorDetails, SamplerDetails
 from isthmus.results.ensemble import unpack
-from isthmus.results.features import descendants
-from isthmus.samplers.base import Accepts, Draws, Sampler, Watch
+from isthmus.results.features import check_numbers, check_positions, descendants
 from isthmus.samplers.candidates import Candidates, Pairs
+from isthmus.watch import Watch
+
+# --- Base class of samplers, and what they return -----------------------------------------------
+#
+# A sampler is a frozen dataclass with the options; its method ``sample`` returns `Draws`. Time
+# limits, progress and Ctrl-C are the business of `isthmus.watch.Watch`.
+
+ObjectiveT_contra = TypeVar("ObjectiveT_contra", bound=Objective, contravariant=True)
+Accepts: TypeAlias = tuple[Capability[Any], ...]
+_WORD = 64
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Graphs drawn by a sampler: distinct graphs, and which of them each draw is.
+
+    Attributes
+    ----------
+    parents
+        Distinct graphs, of shape (graphs, nodes, words). Bit ``p`` of row ``v``, counted through
+        its words of 64 bits, says whether node ``p`` is a parent of node ``v``.
+    log_scores
+        Logarithm of score times prior of each distinct graph, up to a constant.
+    chains
+        Position of the graph of each draw among the distinct graphs, of shape (chains, draws).
+    log_weights
+        Logarithm of the importance weight of each distinct graph, up to a constant; None if all
+        draws count the same.
+    edge_probabilities, path_probabilities
+        Probabilities ``[from, to]`` of edges and of directed paths, if the sampler knows them
+        better than its draws show them; otherwise None.
+    chain_edges
+        Edge probabilities by each chain, of shape (chains, nodes, nodes), if they are averages over
+        more states than are kept as draws; otherwise None.
+    independent
+        Whether the draws are independent, not steps of a Markov chain.
+    details
+        Other results of the sampler: a record of `isthmus.results`.
+    converged
+        Whether the sampler did all the work it was asked for.
+    conclusion
+        Why the sampler came to its end, in one sentence.
+    gap
+        Always None: samplers prove no bound.
+    """
+
+    parents: NDArray[np.uint64]
+    log_scores: NDArray[np.float64]
+    chains: NDArray[np.int64]
+    log_weights: NDArray[np.float64] | None = None
+    edge_probabilities: NDArray[np.float64] | None = None
+    path_probabilities: NDArray[np.float64] | None = None
+    chain_edges: NDArray[np.float64] | None = None
+    independent: bool = False
+    details: Any = field(default_factory=SamplerDetails)
+    converged: bool = True
+    conclusion: str = ""
+    gap: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if self.parents.ndim != 3 or self.parents.dtype != np.uint64:
+            raise ArgumentError(
+                "parents must be an array of unsigned 64-bit words of shape (graphs, nodes, "
+                f"words); an array of {self.parents.dtype} of shape {self.parents.shape} was given."
+            )
+        graphs, nodes, words = self.parents.shape
+        if words != -(-nodes // _WORD):
+            raise ArgumentError(
+                f"Parents of {nodes} nodes need {-(-nodes // _WORD)} words per node; {words} were "
+                "given."
+            )
+        check_positions(self.chains, graphs)
+        check_numbers({"log_scores": self.log_scores, "log_weights": self.log_weights}, (graphs,))
+        check_numbers({"chain_edges": self.chain_edges}, (len(self.chains), nodes, nodes))
+
+    @classmethod
+    def from_sequence(
+        cls,
+        graphs: NDArray[np.uint64],
+        log_scores: NDArray[np.float64],
+        *,
+        details: Any = None,
+        **reported: Any,
+    ) -> Draws:
+        """Collect the distinct graphs of draws that are given one by one.
+
+        Parameters
+        ----------
+        graphs
+            Every draw, of shape (chains, draws, nodes, words), in the form of `parents`.
+        log_scores
+            Logarithm of score times prior of each draw, of shape (chains, draws).
+        details
+            Other results of the sampler.
+        **reported
+            Other attributes of `Draws`, such as ``edge_probabilities``.
+        """
+        chains, draws, nodes, words = graphs.shape
+        rows = np.ascontiguousarray(graphs).reshape(chains * draws, nodes * words)
+        # One string of bytes per graph: these are sorted much faster than rows of numbers.
+        items = rows.astype(">u8").view(np.dtype((np.void, 8 * nodes * words)))
+        _, first, inverse = np.unique(items.ravel(), return_index=True, return_inverse=True)
+        return cls(
+            rows[first].reshape(len(first), nodes, words),
+            np.asarray(log_scores, np.float64).ravel()[first],
+            inverse.reshape(chains, draws).astype(np.int64),
+            details=SamplerDetails() if details is None else details,
+            **reported,
+        )
+
+
+class Sampler(ABC, Generic[ObjectiveT_contra]):
+    """Options of a sampler; implementations are frozen dataclasses.
+
+    Attributes
+    ----------
+    accepts
+        The capabilities of an objective that the sampler can work with; one of them is enough.
+    bias
+        A sentence for the notes of a posterior, if the draws do not follow it.
+    chains
+        Number of chains by default.
+    """
+
+    accepts: ClassVar[Accepts]
+    bias: ClassVar[str] = ""
+    chains: ClassVar[int] = 4
+
+    @abstractmethod
+    def sample(
+        self,
+        objective: ObjectiveT_contra,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+        *,
+        draws: int,
+        chains: int,
+    ) -> Draws:
+        """Return the draws made until the end, or until it is time to stop.
+
+        Parameters
+        ----------
+        objective
+            The logarithm of score times prior, as a sum over families.
+        knowledge
+            Required and forbidden edges: every graph drawn agrees with them.
+        rng
+            The only source of randomness.
+        watch
+            Says when to stop, and hears of progress.
+        draws
+            Number of graphs to keep from each chain, after burn-in and thinning.
+        chains
+            Number of independent chains.
+        """
+
+
+# --- Samplers by Markov chains over orders (`OrderMCMC`) and partitions (`PartitionMC -----------
 
 _SLICE = 0.02
 _PILOT_DRAWS = 200
@@ -337,4 +499,116 @@ class _Chains:
             conclusion=(
                 f"{counted(self._chains, 'chain')} made {counted(self._draws, 'draw')}{each}."
             ),
+        )
+
+
+# --- The exact posterior over graphs of up to about twenty variables ----------------------------
+
+_MAX_NODES = 25
+
+
+@final
+@dataclass(frozen=True)
+class ExactPosterior(Sampler[LocalScore]):
+    """Exact probabilities of all edges and paths, and independent draws of graphs.
+
+    The sum over all graphs is computed by dynamic programming over sets of variables, under a prior
+    that is a product over families (a uniform prior over graphs, not over orders). It takes time on
+    the order of 3^d and memory on the order of d 2^d: seconds for 18 variables, half a minute and
+    0.4 GB for 20. The probabilities have no Monte Carlo error, and the draws are independent.
+
+    Parameters
+    ----------
+    max_parents
+        Maximum number of parents; None for no limit.
+    max_memory
+        Refuse problems that need more bytes of memory than this.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.ExactPosterior(max_parents=3), draws=100)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
+    """
+
+    max_parents: int | None = None
+    max_memory: float = 4e9
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+    chains: ClassVar[int] = 1  # independent draws need no comparison
+
+    def __post_init__(self) -> None:
+        require_integer(self, "max_parents", least=0, optional=True)
+        require_number(self, "max_memory", above=0)
+
+    @staticmethod
+    def memory(variables: int) -> float:
+        """Return roughly how many bytes a problem with this number of variables needs."""
+        return 2.0**variables * (10 * variables + 68)
+
+    def sample(
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        watch: Watch,
+        *,
+        draws: int,
+        chains: int,
+    ) -> Draws:
+        d = len(objective.nodes)
+        if d > _MAX_NODES:
+            raise MismatchError(
+                f"ExactPosterior takes at most {_MAX_NODES} variables; there are "
+                f"{d}. Leave out the sampler to get one that fits."
+            )
+        if self.memory(d) > self.max_memory:
+            raise MismatchError(
+                f"The exact posterior of {d} variables needs about {self.memory(d) / 1e9:.2g} GB "
+                f"of memory, and max_memory allows {self.max_memory / 1e9:.2g} GB. Raise "
+                "max_memory, or leave out the sampler to get one that fits."
+            )
+        seed = int(rng.integers(2**63))
+        posterior = _native.ExactPosterior(
+            objective.kernel,
+            required=knowledge.required,
+            forbidden=knowledge.forbidden,
+            max_parents=self.max_parents,
+        )
+        sampler: _native.ExactSampler | None = None
+        with watch.until_stopped():
+            watch.run(
+                lambda: posterior.step(_SLICE),
+                lambda: ("summing over all graphs", -np.inf, posterior.progress),
+            )
+            watch.poll()
+            if not np.isfinite(posterior.log_total):
+                raise DataError(
+                    "No graph has a finite score, or scores differ by more than 4e8, so there is "
+                    "no posterior. Check the score, max_parents and the required edges."
+                )
+            drawing = sampler = _native.ExactSampler(posterior, seed)
+            total = float(posterior.log_total)
+            watch.run(
+                lambda: drawing.step(draws * chains, _SLICE),
+                lambda: (f"{drawing.draws} draws", total, None),
+            )
+        if sampler is None:
+            return Draws.from_sequence(
+                np.zeros((chains, 0, d, 1), np.uint64), np.zeros((chains, 0))
+            )
+        # An interrupted run keeps as many draws in each chain.
+        kept = sampler.draws // chains
+        count = kept * chains
+        return Draws.from_sequence(
+            sampler.parents()[:count].reshape(chains, kept, d, 1),
+            sampler.scores()[:count].reshape(chains, kept),
+            details=ExactPosteriorDetails(posterior.log_total, posterior.error, posterior.sets),
+            edge_probabilities=posterior.edges(),
+            path_probabilities=posterior.ancestors(),
+            independent=True,
+            conclusion="the probabilities are exact and the draws are independent.",
         )

@@ -12,7 +12,8 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer
-from isthmus.samplers.base import Accepts, Draws, Sampler, Watch
+from isthmus.samplers.chains import Accepts, Draws, Sampler
+from isthmus.watch import Watch
 
 _MOVES = 64
 """Moves whose random numbers are drawn at a time."""

@@ -2,23 +2,291 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 
-from isthmus.kernels.scoring import DiscreteForm, discrete_score, incomplete_score
-from isthmus.objectives import LocalScore, PenalisedScore
+from isthmus.arrays import Floats, Integers
+from isthmus.kernels.scoring import DiscreteForm, discrete_score, incomplete_score, row_score
+from isthmus.kernels.scoring import LocalScore as LocalScoreKernel
+from isthmus.objectives import BoundWork, FamilyCost, LocalScore, PenalisedScore, PythonLocalScore
 from isthmus.options import require_number
-from isthmus.scores.base import Score
-from isthmus.scores.costs import counting_cost
-from isthmus.scores.extended import extended
+from isthmus.scores.base import Score, extended
 from isthmus.scores.score_bounds import likelihood_bound
-from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
-from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Kind
-from isthmus.types import Floats, Integers
+from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Kind, Moments, Schema
+from isthmus.statistics.on_demand import RowsOfScores
+
+# --- family rows --------------------------------------------------------------------------------
+#
+# Penalties of families by the rows that speak about their variables, if values were missing.
+
+_MOST_LEVELS = 64
+"""Different numbers of rows for which penalties are computed; others are rounded down to them."""
+_SECONDS = 4e-5
+"""For the penalties of a family; those of many families at once share most of it."""
+
+
+def at_own_rows(
+    score: LocalScore,
+    moments: Moments,
+    prices: Callable[[int], Floats],
+    coefficient: Callable[[int], float] = lambda _: 0.0,
+) -> LocalScore:
+    """Return a score whose families are charged by the rows that speak about their variables.
+
+    All families have the likelihood of ``n`` rows, from one covariance matrix, so an edge gains
+    nothing if the others explain it. In a family about which only m rows speak, chance gains
+    ``n / m`` times as much as with n rows. Its penalty is therefore ``n / m`` times that of m rows:
+    an edge must gain as much as if the table had m rows. A sparse variable makes the edges of its
+    own families dearer, and no others.
+
+    Graphs that are Markov-equivalent have the same likelihood and number of edges, but their
+    families differ, so their penalties may. The best member of a class is one in which a sparse
+    variable is a parent of few others. Complete rows give the score itself.
+
+    Parameters
+    ----------
+    score
+        The score with penalties for n rows.
+    moments
+        The moments.
+    prices
+        Returns the penalties of 0, 1, … d parents for a number of rows.
+    coefficient
+        Returns the penalty of a coefficient between two columns for a number of rows.
+    """
+    if moments.pair_rows is None or len(moments.schema) < 2:
+        return score
+    families = _Families(score.kernel, moments, moments.pair_rows, prices, coefficient)
+    if not families.charge:
+        return score
+    return LocalScore(
+        score.nodes,
+        row_score(len(score.nodes), families.values),
+        equivalent=score.equivalent,
+        cost=lambda parents: score.seconds(parents) + _SECONDS,
+    )
+
+
+@final
+class _Families:
+    """Scores of families with their penalties; see `at_own_rows`."""
+
+    def __init__(
+        self,
+        inner: LocalScoreKernel,
+        moments: Moments,
+        rows: Floats,
+        prices: Callable[[int], Floats],
+        coefficient: Callable[[int], float],
+    ) -> None:
+        n, d = moments.n, len(moments.schema)
+        self.error: BaseException | None = None
+        self._inner = inner
+        numbers = np.unique(rows[~np.eye(d, dtype=np.bool_)])
+        if len(numbers) > _MOST_LEVELS:
+            ends = np.geomspace(numbers[0], numbers[-1], _MOST_LEVELS)
+            numbers = numbers[np.unique(np.searchsorted(numbers, ends))]
+        levels = np.maximum(np.searchsorted(numbers, rows, side="right") - 1, 0)
+        np.fill_diagonal(levels, len(numbers) - 1)
+        self._levels = levels
+        usual = prices(n)
+        self._flat = np.array([n / m * prices(int(m)) - usual for m in numbers])
+        self._flat -= self._flat[:, :1]
+        self._slope = np.array([n / m * coefficient(int(m)) - coefficient(n) for m in numbers])
+        self.charge = bool(self._flat.any() or self._slope.any())
+        self._widths = np.array([b - a for a, b in moments.schema.blocks], np.float64)
+
+    def values(self, child: int, parents: tuple[int, ...], candidates: Integers) -> Floats:
+        """Return the score of the parents, then those with each candidate."""
+        given = np.array(parents, np.int64)
+        scores = np.asarray(self._inner.extensions(child, given, candidates))
+        scores[:1] -= self._more(child, given, given[:0])
+        if len(candidates):
+            scores[1:] -= self._more(child, given, candidates)
+        return scores
+
+    def _more(self, child: int, parents: Integers, candidates: Integers) -> Floats:
+        """Return what families cost more than at n rows, for each candidate or without one."""
+        members = np.append(parents, child)
+        level = self._levels[np.ix_(members, members)].min()
+        columns = self._widths[parents].sum()
+        if not len(candidates):
+            return self._cost(level, len(parents), self._widths[child] * columns)
+        levels = self._levels[np.ix_(candidates, members)].min(axis=1, initial=level)
+        columns = self._widths[child] * (columns + self._widths[candidates])
+        return self._cost(levels, len(members), columns)
+
+    def _cost(self, level: Any, parents: int, coefficients: Any) -> Floats:
+        costs: Floats = self._flat[level, parents] + self._slope[level] * coefficients
+        return costs
+
+
+# --- Estimates of how long one family takes to score, from sizes alone --------------------------
+#
+# They choose the default search and sampler. The figures are seconds on one core of the machine
+# that ``benchmarks/exact/costs.py`` was run on, and they are never measured while learning: the
+# choice, and with it the graph, must not depend on the machine or on what else it does. A factor
+# of two does not matter, a factor of ten would.
+
+_PER_ROW, _PER_ROW_SPARSE = 2e-9, 5e-8
+"""Counting one row in a small table, and in a table that does not fit into the cache."""
+_LARGE_TABLE = 4096.0
+"""Number of cells of such a table."""
+
+
+def gaussian_cost(parents: int) -> float:
+    """Return the seconds to solve one regression from a covariance matrix."""
+    return 2e-7 + 3e-8 * parents**2
+
+
+def block_cost(sizes: Integers | Floats) -> FamilyCost:
+    """Return the cost of a regression whose variables are blocks of so many columns each."""
+    # The cubic mean: a few wide blocks take nearly all of the time.
+    width = float(np.mean(np.asarray(sizes, np.float64) ** 3) ** (1.0 / 3.0))
+
+    def seconds(parents: int) -> float:
+        columns = width * (parents + 1)
+        return gaussian_cost(parents) + 1.5e-10 * (columns - parents - 1) * columns**2
+
+    return seconds
+
+
+def counting_cost(schema: Schema, rows: float) -> FamilyCost:
+    """Return the cost of counting a family of discrete variables in coded rows.
+
+    Parameters
+    ----------
+    schema
+        The variables.
+    rows
+        Number of rows. There are at most as many distinct ones as cells, and sources differ in
+        whether they keep the others, so that no estimate may depend on it.
+    """
+    levels = np.log(np.maximum(schema.cardinalities, 1).astype(np.float64))
+    distinct = min(float(rows), float(np.exp(min(levels.sum(), 700.0))))
+    mean = float(levels.mean()) if len(levels) else 0.0
+
+    def seconds(parents: int) -> float:
+        cells = float(np.exp(min((parents + 1) * mean, 700.0)))
+        sparse = min(1.0, cells / _LARGE_TABLE)
+        return 1e-6 + distinct * (_PER_ROW + _PER_ROW_SPARSE * sparse)
+
+    return seconds
+
+
+def process_cost(*, fixed: float = 0.0, per_parent: float = 0.0, draws: int = 0) -> FamilyCost:
+    """Return the cost of the modes of a Gaussian-process regression, and of draws around them.
+
+    Parameters
+    ----------
+    fixed, per_parent
+        Number of coordinates of the regression: rows, and basis functions per parent.
+    draws
+        Number of evaluations of the density after the modes are found.
+    """
+
+    def seconds(parents: int) -> float:
+        cube = (fixed + per_parent * parents) ** 3 if parents else 1.0
+        modes = 1e-3 + 5e-3 * parents + 2.5e-9 * (parents + 1) * cube
+        return modes + draws * (3e-5 + 1e-10 * cube)
+
+    return seconds
+
+
+# --- Scores of contingency tables, shared by all scores for discrete variables ------------------
+
+TableScore: TypeAlias = Callable[[Integers | Floats], Floats]
+"""Scores of tables with parent configurations as rows and levels of the child as columns; axes in
+front number the tables."""
+
+
+def bind_counts(
+    counts: Counts,
+    form: DiscreteForm,
+    parameter: float,
+    table_score: TableScore,
+    *,
+    equivalent: bool,
+    score_bound: Callable[[], BoundWork] | None = None,
+) -> LocalScore:
+    """Bind a score to counts: to the joint rows if they are available, otherwise to single tables.
+
+    Parameters
+    ----------
+    counts
+        The counts.
+    form, parameter
+        The score in the compiled core, used for joint rows.
+    table_score
+        The same score of one table.
+    equivalent
+        Whether Markov-equivalent graphs always have the same total.
+    score_bound
+        Returns the bound on supersets; called only if needed.
+    """
+    names = counts.schema.names
+    joint = counts.joint
+    if joint is not None:
+        cards = counts.schema.cardinalities
+        kernel = discrete_score(joint.codes, joint.weights, cards, form, parameter)
+        cost = counting_cost(counts.schema, counts.n)
+        return LocalScore(names, kernel, equivalent=equivalent, score_bound=score_bound, cost=cost)
+    if counts.on_demand is not None:
+        rows = RowsOfScores(counts.on_demand, names, table_score)
+        return LocalScore(
+            names,
+            row_score(len(names), rows.values),
+            equivalent=equivalent,
+            score_bound=score_bound,
+            cost=lambda _: math.inf,
+        )
+
+    def local(child: int, parents: tuple[int, ...]) -> float:
+        table = counts.table([*(names[p] for p in parents), names[child]])
+        return float(table_score(table.reshape(-1, table.shape[-1])))
+
+    # Only the planned tables came over. A search that looks at every set would ask for more.
+    return PythonLocalScore(
+        names, local, equivalent=equivalent, score_bound=score_bound, cost=lambda _: math.inf
+    )
+
+
+def log_likelihood(table: Integers | Floats) -> Floats:
+    """Return the maximised log-likelihood of the child given its parents."""
+    from scipy.special import xlogy
+
+    rows = table.sum(axis=-1)
+    difference: Floats = xlogy(table, table).sum(axis=(-2, -1)) - xlogy(rows, rows).sum(axis=-1)
+    return difference
+
+
+def free_parameters(table: Integers | Floats) -> int:
+    """Return the number of free parameters, including configurations that do not occur."""
+    configurations, levels = table.shape[-2:]
+    return int(configurations * (levels - 1))
+
+
+def log_dirichlet(table: Integers | Floats, per_cell: float) -> Floats:
+    """Return the log marginal likelihood under a symmetric Dirichlet prior per configuration.
+
+    Configurations that do not occur contribute exactly 0.
+    """
+    from scipy.special import gammaln
+
+    prior = table.shape[-1] * per_cell
+    total = gammaln(prior) - gammaln(prior + table.sum(axis=-1))
+    cells = gammaln(per_cell + table) - gammaln(per_cell)
+    likelihood: Floats = total.sum(axis=-1) + cells.sum(axis=(-2, -1))
+    return likelihood
+
+
+# --- The base class of criteria for discrete variables, and their versions for missin -----------
 
 _LEAST_VARIANCE = 0.2
 """Pairs do not show dependences that only three variables have, such as an exclusive or, so less

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from isthmus.arrays import Work, completed_within
 from isthmus.graphs import DAG
 from isthmus.objectives import UNFINISHED, FamilyCost, LocalScore, PythonLocalScore
 from isthmus.options import require_boolean, require_choice, require_instance, require_integer
 from isthmus.scores.base import Score
-from isthmus.scores.costs import process_cost
+from isthmus.scores.criterion import process_cost
 from isthmus.statistics import Chebyshev, Kind, Moments, Rows
-from isthmus.statistics.regressions import (
+from isthmus.statistics.relations import (
     regressions_from_moments,
     regressions_from_rows,
     variance_beyond,
 )
-from isthmus.types import Work, completed_within
 
 if TYPE_CHECKING:
-    from isthmus.gaussian_processes.families import Regressions
+    from isthmus.gp.families import Regressions
 
 _SLICE = 0.02
 """Seconds of work before a score returns control, for time limits and Ctrl-C."""
@@ -95,7 +95,7 @@ class GP(Score[Moments, LocalScore]):
         _check(self)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        from isthmus.gaussian_processes.families import FEWEST_TERMS
+        from isthmus.gp.families import FEWEST_TERMS
 
         regressions = regressions_from_moments(statistics, repr(self))
         scored = _Scored(regressions, self.integral, self.integration_draws)
@@ -200,11 +200,11 @@ class _Scored:
         # A seed of its own makes the score of a family the same whenever it is asked for.
         rng = np.random.default_rng([child, *parents])
         if self._integral is GPIntegral.BRIDGE:
-            from isthmus.gaussian_processes.bridge import CHAINS, bridge_work
+            from isthmus.gp.bridge import CHAINS, bridge_work
 
             draws = max(2, self._draws // CHAINS)
             return (yield from bridge_work(fit.density, fit.modes, rng, draws=draws)).value
-        from isthmus.gaussian_processes.importance import importance_work
+        from isthmus.gp.bridge import importance_work
 
         estimate = yield from importance_work(fit.density, fit.modes, self._draws, rng)
         return estimate.value

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any, final
 
-from isthmus.objectives import LOCAL_SCORES, LocalScore, PythonLocalScore
+from isthmus.objectives import LOCAL_SCORES, IndependenceTest, LocalScore, PythonLocalScore
 from isthmus.scores.base import Score
-from isthmus.statistics.blocks import Positions
+from isthmus.scores.tests import LIKELIHOOD, ChiSquared, TableTest
+from isthmus.statistics.base import Positions
 from isthmus.statistics.requested import LARGEST_TABLE, RequestedCounts
 
 
@@ -97,3 +98,42 @@ class RequestedScores:
 
 def _without(members: Positions, member: int) -> Positions:
     return tuple(i for i in members if i != member)
+
+
+# --- Scores and tests of counts that an engine computes after a search has asked for them -------
+
+
+def on_request(
+    score: Score[Any, Any], statistics: RequestedCounts
+) -> RequestedScores | RequestedTests:
+    """Bind a score or a test to counts that are computed on request."""
+    if isinstance(score, ChiSquared):
+        return RequestedTests(score, statistics)
+    return RequestedScores(score, statistics)
+
+
+@final
+class RequestedTests:
+    """Tests of all rows where the tables are known, and estimates from a sample elsewhere.
+
+    Parameters
+    ----------
+    test
+        The test of counts.
+    statistics
+        The counts.
+    """
+
+    def __init__(self, test: ChiSquared, statistics: RequestedCounts) -> None:
+        self._statistics = statistics
+        self._likelihood = RequestedScores(LIKELIHOOD, statistics)
+        self._scores = RequestedScores(test.score, statistics)
+
+    @property
+    def too_large(self) -> int:
+        """Number of tables that have too many cells to be counted."""
+        return self._likelihood.too_large + self._scores.too_large
+
+    def objective(self) -> IndependenceTest:
+        """Return an objective for one run of a search."""
+        return TableTest(self._statistics, self._likelihood.objective(), self._scores.objective)

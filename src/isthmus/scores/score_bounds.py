@@ -1,4 +1,4 @@
-"""Upper bounds on the scores of supersets of a parent set; see ``isthmus.objectives.score_bound``.
+"""Upper bounds on the scores of supersets of a parent set; see ``isthmus.objectives.local``.
 
 They follow from two facts: a likelihood does not decrease when parents are added, and it is at most
 the likelihood with all other variables as parents.
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.arrays import Floats, Work
 from isthmus.kernels.scoring import DiscreteForm, discrete_score
 from isthmus.objectives import BoundWork, LocalScore, ScoreBound
 from isthmus.statistics import Counts
-from isthmus.types import Floats, Work
 
 if TYPE_CHECKING:
     from isthmus.statistics.coded import CodedRows

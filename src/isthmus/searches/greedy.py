@@ -7,13 +7,14 @@ from typing import ClassVar, final
 
 import numpy as np
 
+from isthmus.arrays import Bools
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.greedy import begin_hill_climb, begin_xges
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_boolean, require_integer
-from isthmus.searches.base import Accepts, Search, SearchResult, Watch
-from isthmus.types import Bools
+from isthmus.searches.base import Accepts, Search, SearchResult
+from isthmus.watch import Watch
 
 
 @final

@@ -11,13 +11,13 @@ from typing import TypeAlias, final
 
 import numpy as np
 
+from isthmus.arrays import Floats
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.kernels.greedy import begin_hill_climb
 from isthmus.objectives import LocalScore
 from isthmus.results.directions import DECIDED
-from isthmus.runs import Watch
-from isthmus.searches.orders.boss import Boss
-from isthmus.types import Floats
+from isthmus.searches.boss import Boss
+from isthmus.watch import Watch
 
 Edge: TypeAlias = tuple[int, int]
 Parents: TypeAlias = tuple[tuple[int, ...], ...]

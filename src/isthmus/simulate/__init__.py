@@ -1,22 +1,15 @@
 """Random graphs, simulated data, and measures of sortability."""
 
-from isthmus.simulate.baselines import SortBy, sort_and_regress
-from isthmus.simulate.discrete import discrete, discrete_network
-from isthmus.simulate.linear import LinearModel, linear, linear_model
-from isthmus.simulate.noise import (
-    EqualVariances,
-    Exponential,
-    Gaussian,
-    Gumbel,
-    Noise,
-    UnequalVariances,
-    Uniform,
-    UniformWeights,
-    Variances,
+from isthmus.simulate.graphs import (
+    Hubs,
+    SortBy,
+    erdos_renyi,
+    order_alignment,
+    r2_sortability,
+    scale_free,
+    sort_and_regress,
+    varsortability,
 )
-from isthmus.simulate.nonlinear import MLP, FourierAdditive, Mechanism, nonlinear
-from isthmus.simulate.random_graphs import Hubs, erdos_renyi, scale_free
-from isthmus.simulate.result import Simulation
 from isthmus.simulate.series import (
     AutoregressiveModel,
     LaggedEdge,
@@ -25,7 +18,27 @@ from isthmus.simulate.series import (
     autoregressive_model,
     lagged_graph,
 )
-from isthmus.simulate.sortability import order_alignment, r2_sortability, varsortability
+from isthmus.simulate.tables import (
+    MLP,
+    EqualVariances,
+    Exponential,
+    FourierAdditive,
+    Gaussian,
+    Gumbel,
+    LinearModel,
+    Mechanism,
+    Noise,
+    Simulation,
+    UnequalVariances,
+    Uniform,
+    UniformWeights,
+    Variances,
+    discrete,
+    discrete_network,
+    linear,
+    linear_model,
+    nonlinear,
+)
 
 __all__ = [
     "MLP",

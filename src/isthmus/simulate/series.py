@@ -9,19 +9,22 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 
+from isthmus.arrays import Floats
 from isthmus.errors import DataError, GraphError
 from isthmus.graphs import DAG
-from isthmus.simulate.linear import LinearModel, linear_model
-from isthmus.simulate.noise import (
+from isthmus.simulate.graphs import node_names
+from isthmus.simulate.tables import (
+    Edge,
     EqualVariances,
     Gaussian,
+    LinearModel,
     Noise,
+    Purpose,
     UniformWeights,
     Variances,
+    linear_model,
+    stream,
 )
-from isthmus.simulate.random_graphs import node_names
-from isthmus.simulate.result import Edge, Purpose, stream
-from isthmus.types import Floats
 
 FORGOTTEN = 1e-9
 """Fraction of the initial state that may remain after the warm-up."""

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from isthmus.statistics.align import align_levels
-from isthmus.statistics.base import Resampler, Statistic, Summary
-from isthmus.statistics.builder import MomentsBuilder
+from isthmus.statistics.base import CountPlan, Resampler, Statistic, Summary
 from isthmus.statistics.coded import CodedRows
-from isthmus.statistics.counts import Counts
+from isthmus.statistics.counts import Counts, align_levels
 from isthmus.statistics.expansion import Expansion
-from isthmus.statistics.expected import ExpectedCounts
 from isthmus.statistics.features import Basis, Chebyshev, Features, Products, register_basis
-from isthmus.statistics.incomplete import IncompleteCounts
+from isthmus.statistics.incomplete import ExpectedCounts, IncompleteCounts
 from isthmus.statistics.moments import Moments
-from isthmus.statistics.plan import CountPlan
-from isthmus.statistics.regimes import Regimes
-from isthmus.statistics.rows import Rows
+from isthmus.statistics.rows import MomentsBuilder, Regimes, Rows
 from isthmus.statistics.schema import Column, Kind, Level, Role, Schema, Variable
-from isthmus.statistics.standardised import StandardisedColumns
+from isthmus.statistics.within import StandardisedColumns
 
 __all__ = [
     "Basis",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isthmus.arrays import Floats
 from isthmus.errors import DataError, SchemaError
-from isthmus.statistics.checks import (
+from isthmus.statistics.base import (
     OVERFLOW,
     UNDERFLOW,
     methods_for,
@@ -19,8 +20,44 @@ from isthmus.statistics.checks import (
     refuse_underflow,
 )
 from isthmus.statistics.schema import Kind, Schema, Variable
-from isthmus.statistics.symmetry import mirror, row_blocks
-from isthmus.types import Floats
+
+# --- Symmetric matrices that are so large that work on them should be interruptible -------------
+
+_NUMBERS = 2**22
+"""Numbers per block of rows: some 10 ms of work, after which Python can handle Ctrl-C."""
+
+_TILE = 128
+"""Side of square tiles that are read along rows and along columns: two of them fit the cache."""
+
+
+def row_blocks(rows: int, cost: int) -> Iterator[tuple[int, int]]:
+    """Split rows into blocks, given what one of them costs in operations on numbers."""
+    step = max(1, _NUMBERS // max(cost, 1))
+    for start in range(0, rows, step):
+        yield start, min(start + step, rows)
+
+
+def symmetrise(matrix: Floats) -> None:
+    """Replace a matrix by its symmetric part, ``(A + A.T) / 2``, in place."""
+    tiles = [slice(at, at + _TILE) for at in range(0, len(matrix), _TILE)]
+    for i, rows in enumerate(tiles):
+        for columns in tiles[i:]:
+            upper, lower = matrix[rows, columns], matrix[columns, rows]
+            mean = (upper + lower.T) / 2
+            upper[:] = mean
+            lower[:] = mean.T
+
+
+def mirror(matrix: Floats) -> None:
+    """Copy what is above the diagonal to below it, in place."""
+    for start, stop in row_blocks(len(matrix), len(matrix)):
+        matrix[stop:, start:stop] = matrix[start:stop, stop:].T
+        square = matrix[start:stop, start:stop]
+        for i in range(1, stop - start):
+            square[i, :i] = square[:i, i]
+
+
+# --- Accumulation of the sums and products of columns, batch by batch ---------------------------
 
 _SPEED = 64
 """Multiplications in a product of matrices that take as long as moving one number."""

@@ -7,37 +7,47 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isthmus.arrays import Integers
 from isthmus.errors import DataError, SchemaError, UnplannedError
 from isthmus.statistics import counts_file
 from isthmus.statistics.archive import FilePath, damage_reported
-from isthmus.statistics.base import Gatherable, Resampler, Statistic, Summary
-from isthmus.statistics.blocks import (
+from isthmus.statistics.base import (
     LARGEST,
     Block,
+    CountPlan,
+    Gatherable,
     Positions,
+    Resampler,
+    Statistic,
+    Summary,
     count_sets,
     merged,
     nonzero_rows,
     planned_sets,
+    refuse_empty,
     same,
     tally,
 )
-from isthmus.statistics.checks import refuse_empty
-from isthmus.statistics.coded import CodedRows, as_codes, as_counts
-from isthmus.statistics.duplicates import equal_columns, group_pairs, one_to_one
+from isthmus.statistics.coded import (
+    CodedRows,
+    as_codes,
+    as_counts,
+    equal_columns,
+    group_pairs,
+    one_to_one,
+)
+from isthmus.statistics.moments import Moments
 from isthmus.statistics.on_demand import TablesOnDemand
-from isthmus.statistics.plan import CountPlan
-from isthmus.statistics.schema import Kind, Schema
-from isthmus.types import Integers
+from isthmus.statistics.schema import Kind, Schema, union_levels
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
-    from isthmus.models import DiscreteNetwork
+    from isthmus.networks import DiscreteNetwork
 
 
 @final
@@ -497,3 +507,24 @@ def _level_map(name: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> NDArray
     if lost:
         raise SchemaError(f"The new levels of {name!r} lack {lost!r}, which the counts have.")
     return np.array([position[level] for level in old], dtype=np.intp)
+
+
+# --- Alignment of the levels of two statistics, so that they can be added -----------------------
+
+AnyStatistic = TypeVar("AnyStatistic", Moments, Counts)
+
+
+def align_levels(first: AnyStatistic, second: AnyStatistic) -> tuple[AnyStatistic, AnyStatistic]:
+    """Recode two statistics to the union of their levels, sorted where they differ.
+
+    Levels are the same when they are equal: 1, 1.0 and True are one level. Text and numbers are
+    never equal, so where one has 0 and the other ``"0"`` nothing tells whether they mean the same;
+    that is refused.
+
+    Raises
+    ------
+    SchemaError
+        If names or kinds differ, or levels differ only in being text or not.
+    """
+    schema = union_levels(first.schema, second.schema)
+    return first.with_schema(schema), second.with_schema(schema)

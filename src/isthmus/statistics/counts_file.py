@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from isthmus.errors import FormatError
 from isthmus.statistics import archive
-from isthmus.statistics.blocks import Block, Positions
+from isthmus.statistics.base import Block, CountPlan, Positions
 from isthmus.statistics.coded import CodedRows
-from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.schema import Schema
 
 FORMAT = "isthmus-counts/1"

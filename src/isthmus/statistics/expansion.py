@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.errors import DataError, FormatError
-from isthmus.statistics.features.base import Basis, Features, basis_from_dict, basis_to_dict
+from isthmus.statistics.features import Basis, Features, basis_from_dict, basis_to_dict
 from isthmus.statistics.moments import Moments, correlate
 from isthmus.statistics.schema import Kind, Schema
 

@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 
+from isthmus.arrays import Floats, Integers
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.models.least_squares import regress
+from isthmus.networks import DiscreteNetwork, GaussianNetwork
+from isthmus.networks.conditionals import regress
 from isthmus.statistics.schema import Schema
-from isthmus.types import Floats, Integers
 
 
 class FamilyCounts(Protocol):

@@ -10,20 +10,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isthmus.arrays import Floats, Integers
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.statistics import archive
-from isthmus.statistics.accumulator import Accumulator
-from isthmus.statistics.base import Gatherable, Resampler, Statistic
-from isthmus.statistics.checks import LARGEST_SQUARES, OVERFLOW, refuse_empty
-from isthmus.statistics.duplicates import same_blocks
+from isthmus.statistics.accumulator import Accumulator, row_blocks, symmetrise
+from isthmus.statistics.base import (
+    LARGEST_SQUARES,
+    OVERFLOW,
+    Gatherable,
+    Resampler,
+    Statistic,
+    refuse_empty,
+)
+from isthmus.statistics.coded import same_blocks
 from isthmus.statistics.resampling import IndependentRows
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
-from isthmus.statistics.symmetry import row_blocks, symmetrise
-from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
-    from isthmus.models import GaussianNetwork
+    from isthmus.networks import GaussianNetwork
 
 FORMAT = "isthmus-moments/2"
 

@@ -19,10 +19,10 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.arrays import Floats, Integers
 from isthmus.errors import UnplannedError
+from isthmus.statistics.base import advice_on_limit
 from isthmus.statistics.coded import CodedRows
-from isthmus.statistics.plan import advice_on_limit
-from isthmus.types import Floats, Integers
 
 Core: TypeAlias = tuple[int, ...]
 """Ascending positions of variables."""

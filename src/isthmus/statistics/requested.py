@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
+from isthmus.arrays import Integers, Work
 from isthmus.errors import UnplannedError
-from isthmus.statistics.base import Summary
-from isthmus.statistics.blocks import Positions
+from isthmus.statistics.base import CountPlan, Positions, Summary
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
-from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.schema import Schema
-from isthmus.types import Integers, Work
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG

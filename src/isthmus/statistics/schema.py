@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, SchemaError
-from isthmus.graphs.lags import Lag, lagged_names
+from isthmus.graphs.knowledge import Lag, lagged_names
 from isthmus.options import require_choice
-from isthmus.statistics.features.base import Features
+from isthmus.statistics.features import Features
 
 Level: TypeAlias = str | int | float | bool
 """A value of a discrete variable."""

@@ -13,13 +13,13 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import StudyError
-from isthmus.joint import ADMM, Federation, code_hash
-from isthmus.joint.agreement.code import answers, hash_of_package, package_folder
-from isthmus.joint.secure_sum.site import Site
 from isthmus.kernels._native import source_hash
-from isthmus.sources import Source
+from isthmus.tables import Source
+from isthmus_joint import ADMM, Federation, code_hash
+from isthmus_joint.agreement.study import answers, hash_of_package, package_folder
+from isthmus_joint.secure_sum.sides import Site
 
-PRINT = "from isthmus.joint import code_hash; print(code_hash())"
+PRINT = "from isthmus_joint import code_hash; print(code_hash())"
 
 
 def copied(folder: Path) -> Path:
@@ -57,7 +57,12 @@ def test_the_hash_depends_on_every_file_that_answers_and_its_place(tmp_path: Pat
 
 def test_other_files_can_change_during_a_study(tmp_path: Path) -> None:
     package = copied(tmp_path)
-    for name in ("plots/style.py", "report/page.py", "cli/site.py", "searches/greedy.py"):
+    for name in (
+        "plots/graph.py",
+        "report/page.py",
+        "packages/isthmus-joint/src/isthmus_joint/commands/site.py",
+        "searches/greedy.py",
+    ):
         path = package / name
         path.write_text(path.read_text() + "\n# changed\n")
     assert hash_of_package(package, source_hash()) == code_hash()

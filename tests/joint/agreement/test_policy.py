@@ -9,9 +9,7 @@ import pytest
 from tests.joint.consortium import policy
 
 from isthmus.errors import StudyError
-from isthmus.joint import (
-    Policy,
-)
+from isthmus_joint import Policy
 
 
 def test_a_policy_is_read_as_written(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from tests.joint.consortium import Consortium
 
 from isthmus.errors import AbortedError, FormatError, RefusedError, StudyError
-from isthmus.joint import (
+from isthmus.statistics import Schema
+from isthmus_joint import (
     Event,
     Federation,
     Identity,
@@ -34,10 +35,9 @@ from isthmus.joint import (
     register_request,
     request_names,
 )
-from isthmus.joint.agreement.toml import Least
-from isthmus.joint.request_catalogue import read_request
-from isthmus.joint.transport.base import RejectedMessageError, drive
-from isthmus.statistics import Schema
+from isthmus_joint.agreement.toml import Least
+from isthmus_joint.request_catalogue import read_request
+from isthmus_joint.transport.base import RejectedMessageError, drive
 
 ASKED = Event("asked for a product", opens_round=True, sends_statistic=True, reveals_result=True)
 

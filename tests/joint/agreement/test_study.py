@@ -10,13 +10,8 @@ from hypothesis import strategies as st
 from tests.joint.consortium import NAMES, Consortium
 
 from isthmus.errors import StudyError
-from isthmus.joint import (
-    Identity,
-    Study,
-    read_signatures,
-    write_signatures,
-)
-from isthmus.joint.agreement.toml import Reader, document
+from isthmus_joint import Identity, Study, read_signatures, write_signatures
+from isthmus_joint.agreement.toml import Reader, document
 
 
 def test_a_study_is_what_its_bytes_are(four: Consortium) -> None:

@@ -11,7 +11,7 @@ from tests.attacks.malicious import drafted_policy
 from tests.joint.extracts.test_freezing import AUTHOR, BOSS, KEYS, PATIENTS, study_of, visits
 
 from isthmus.errors import FormatError, RefusedError
-from isthmus.joint import (
+from isthmus_joint import (
     DifferentialPrivacy,
     ExtractStore,
     Federation,

@@ -9,7 +9,11 @@ import pytest
 from tests.attacks.malicious import drafted_policy
 
 from isthmus.errors import RefusedError, SchemaError
-from isthmus.joint import (
+from isthmus.statistics import Chebyshev, CountPlan, Expansion, Kind, Schema, Variable
+from isthmus.tables.engines.base import Engine
+from isthmus.tables.engines.polars import PolarsEngine
+from isthmus.tables.frame import Frame
+from isthmus_joint import (
     AskMoments,
     DifferentialPrivacy,
     Extract,
@@ -20,15 +24,10 @@ from isthmus.joint import (
     SecureSums,
     Study,
 )
-from isthmus.joint.extracts import stored_rows
-from isthmus.joint.extracts.candidates import ReleaseCandidates
-from isthmus.joint.extracts.checks import largest_share
-from isthmus.joint.federation.requests import fixed_point
-from isthmus.joint.federation.requests.fixed_point import encode_rows
-from isthmus.sources.tables.engines.base import Engine
-from isthmus.sources.tables.engines.polars import PolarsEngine
-from isthmus.sources.tables.frame import Frame
-from isthmus.statistics import Chebyshev, CountPlan, Expansion, Kind, Schema, Variable
+from isthmus_joint.extracts import reading
+from isthmus_joint.extracts.checks import ReleaseCandidates, largest_share
+from isthmus_joint.federation.requests import fixed_point
+from isthmus_joint.federation.requests.fixed_point import encode_rows
 
 SCHEMA = Schema(
     (
@@ -91,7 +90,7 @@ def in_duckdb(table: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_rows, "CHUNK", 64)
+    monkeypatch.setattr(reading, "CHUNK", 64)
 
 
 # --- sources ---------------------------------------------------------------------------------
@@ -123,7 +122,7 @@ def test_every_engine_is_read_in_batches(engine: str, monkeypatch: pytest.Monkey
     polars = pytest.importorskip("polars")
     table = visits()
     expected = frozen(table).values
-    monkeypatch.setattr("isthmus.sources.tables.lazy.batch_rows", lambda _: 70)
+    monkeypatch.setattr("isthmus.tables.lazy.batch_rows", lambda _: 70)
     live: Any = polars.LazyFrame(table)
     if engine == "polars at once":  # what engines do that cannot stream
         monkeypatch.setattr(PolarsEngine, "batches", Engine.batches)

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskMoments, EnvelopeKind
-from isthmus.joint.methods.admm.models import LARGEST, SMALLEST, ADMMOptions
-from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.statistics import Schema
+from isthmus_joint import AskMoments, EnvelopeKind
+from isthmus_joint.methods.admm import AskConsensus
+from isthmus_joint.methods.admm_models import LARGEST, SMALLEST, ADMMOptions
 
 STEPS = (-1, 0, 1)
 SIZES = {"north": 60, "east": 70, "south": 80}

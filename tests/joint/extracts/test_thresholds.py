@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from tests.attacks.malicious import drafted_policy
 from tests.joint.extracts.test_freezing import study_of
 
-from isthmus.joint import DifferentialPrivacy, Persons, Policy
-from isthmus.joint.extracts.candidates import ReleaseCandidates
-from isthmus.joint.extracts.checks import broken_rules, fewest_in_a_cell, largest_share
+from isthmus_joint import DifferentialPrivacy, Persons, Policy
+from isthmus_joint.extracts.checks import (
+    ReleaseCandidates,
+    broken_rules,
+    fewest_in_a_cell,
+    largest_share,
+)
 
 LENIENT = Policy(
     minimum_cohort=1,

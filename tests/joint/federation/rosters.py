@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.joint import (
+from isthmus_joint import (
     BrokenEnvelopeError,
     Coordinator,
     EnvelopeKind,
@@ -24,9 +24,9 @@ from isthmus.joint import (
     Terms,
     Verifier,
 )
-from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack
-from isthmus.joint.secure_sum.limbs import LimbArray, from_ints, to_ints
-from isthmus.joint.secure_sum.transcript import PublicRound
+from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack
+from isthmus_joint.secure_sum.protocol import PublicRound
+from isthmus_joint.secure_sum.terms import LimbArray, from_ints, to_ints
 
 STUDY = bytes(range(32))
 LIMBS = 4

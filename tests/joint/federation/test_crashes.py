@@ -13,7 +13,8 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
-from isthmus.joint import (
+from isthmus.statistics import Schema
+from isthmus_joint import (
     AskConsensus,
     Federation,
     FileJournal,
@@ -22,10 +23,9 @@ from isthmus.joint import (
     Transport,
     verify,
 )
-from isthmus.joint.federation.requests.expectation import AskExpectation
-from isthmus.joint.federation.requests.steps import StepRequest
-from isthmus.joint.secure_sum.limbs import to_bytes
-from isthmus.statistics import Schema
+from isthmus_joint.federation.requests.base import StepRequest
+from isthmus_joint.federation.requests.expectation import AskExpectation
+from isthmus_joint.secure_sum.terms import to_bytes
 
 NAMES = ("a", "b")
 STEPS = 3

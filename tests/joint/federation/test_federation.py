@@ -21,13 +21,13 @@ from isthmus.errors import (
     StudyError,
     UnplannedError,
 )
-from isthmus.joint import Federation, FixedPointEncoding, Identity, InProcess
-from isthmus.joint.federation.requests.fixed_point import LIMBS, encode_rows
-from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.secure_sum.limbs import LimbAccumulator, to_ints
-from isthmus.sources import Frame, Lazy
 from isthmus.statistics import CountPlan, Kind, Moments, Schema
+from isthmus.tables import Frame, Lazy
 from isthmus.testing.source import check_moments, check_source
+from isthmus_joint import Federation, FixedPointEncoding, Identity, InProcess
+from isthmus_joint.federation.requests.fixed_point import LIMBS, encode_rows
+from isthmus_joint.federation.requests.statistics import AskMoments
+from isthmus_joint.secure_sum.terms import LimbAccumulator, to_ints
 
 Table = dict[str, Any]
 together = partial(Federation.simulate, within_sites=False)

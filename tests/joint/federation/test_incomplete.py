@@ -10,10 +10,10 @@ from tests.attacks.malicious import Attacked
 
 import isthmus as ist
 from isthmus.errors import AbortedError, DataError, MismatchError
-from isthmus.joint import Federation, InProcess
-from isthmus.joint.records.journal import MemoryJournal
-from isthmus.sources import Missing, Source, as_source
 from isthmus.statistics import Moments, Schema
+from isthmus.tables import Missing, Source, as_source
+from isthmus_joint import Federation, InProcess
+from isthmus_joint.records.journal import MemoryJournal
 
 Table = dict[str, Any]
 EM = ist.ExpectationMaximisation()
@@ -163,7 +163,7 @@ def frozen(world: Attacked) -> Table:
 
 
 def first_step() -> Any:
-    from isthmus.joint.federation.requests.expectation import AskExpectation
+    from isthmus_joint.federation.requests.expectation import AskExpectation
 
     return AskExpectation(("x", "y", "z"), 0)
 

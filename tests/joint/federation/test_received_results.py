@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 from tests.joint.consortium import Consortium
 
-from isthmus.cli.described import described
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.identity import SIGNATURE
-from isthmus.joint.agreement.policy import Policy
-from isthmus.joint.federation import received_results
-from isthmus.joint.federation.received_results import (
+from isthmus_joint.agreement.identity import SIGNATURE
+from isthmus_joint.agreement.policy import Policy
+from isthmus_joint.commands.described import described
+from isthmus_joint.federation import received_results
+from isthmus_joint.federation.received_results import (
     ReceivedResults,
     read_result,
     result_path,
     sign_result,
 )
-from isthmus.joint.records.ledger_writer import LedgerWriter
-from isthmus.joint.secure_sum.envelopes import LARGEST_RESULT, BrokenEnvelopeError
+from isthmus_joint.records.ledger_writer import LedgerWriter
+from isthmus_joint.secure_sum.envelopes import LARGEST_RESULT, BrokenEnvelopeError
 
 
 class Receiver:

@@ -15,7 +15,10 @@ import pytest
 from tests.joint.consortium import NAMES, SCHEMA, Consortium, table
 
 from isthmus.errors import AbortedError, DataError, RefusedError
-from isthmus.joint import (
+from isthmus.statistics import CountPlan, Moments, Schema
+from isthmus.statistics.within import moments_within
+from isthmus.testing.source import check_counts
+from isthmus_joint import (
     AskCounts,
     AskMoments,
     EnvelopeKind,
@@ -32,13 +35,9 @@ from isthmus.joint import (
     readable,
     verify,
 )
-from isthmus.joint.federation.requests.counts import counts_size
-from isthmus.joint.federation.requests.statistics import show_array
-from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.statistics import CountPlan, Moments, Schema
-from isthmus.statistics.within import moments_within
-from isthmus.testing.source import check_counts
+from isthmus_joint.federation.requests.statistics import counts_size, show_array
+from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse
+from isthmus_joint.secure_sum.protocol import secure_sums
 
 
 def test_a_study_runs_as_signed(four: Consortium) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
+from isthmus.arrays import Integers
 from isthmus.errors import AbortedError, DataError, UnplannedError
-from isthmus.joint import AskCounts, Federation, FixedPointEncoding, MemoryLedger
-from isthmus.joint.federation.requests.counts import in_pieces
-from isthmus.joint.request_catalogue import read_sum_request
-from isthmus.joint.secure_sum.limbs import from_int64, to_int64
 from isthmus.statistics.on_demand import Core, TablesOnDemand, indicator_products
-from isthmus.types import Integers
+from isthmus_joint import AskCounts, Federation, FixedPointEncoding, MemoryLedger
+from isthmus_joint.federation.requests.statistics import in_pieces
+from isthmus_joint.request_catalogue import read_sum_request
+from isthmus_joint.secure_sum.terms import from_int64, to_int64
 
 SITES = 3
 

@@ -11,12 +11,12 @@ from tests.joint.consortium import NAMES, Consortium, table
 
 import isthmus as ist
 from isthmus.errors import RefusedError, SchemaError
-from isthmus.joint import Federation
-from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
-from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.secure_sum.limbs import to_ints
-from isthmus.sources import Frame, as_source
 from isthmus.statistics import Moments
+from isthmus.tables import Frame, as_source
+from isthmus_joint import Federation
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.federation.requests.statistics import AskMoments
+from isthmus_joint.secure_sum.terms import to_ints
 
 Table = dict[str, Any]
 TRUE = {frozenset("xy"), frozenset("zw")}
@@ -123,9 +123,9 @@ def test_posteriors_and_fits_use_the_same_sums() -> None:
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
     dag = ist.DAG(list("xyzwu"), [("x", "y"), ("z", "w")])
     network = ist.fit(federation, dag)
-    assert isinstance(network, ist.models.GaussianNetwork)
+    assert isinstance(network, ist.networks.GaussianNetwork)
     other = ist.fit(together, dag, groups="site")
-    assert isinstance(other, ist.models.GaussianNetwork)
+    assert isinstance(other, ist.networks.GaussianNetwork)
     np.testing.assert_allclose(network.weights(), other.weights(), rtol=1e-9)
     effect = ist.effect(federation, dag, "x", "y")
     assert effect.value == pytest.approx(ist.effect(together, dag, "x", "y", groups="site").value)

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.errors import AbortedError, DataError, MismatchError, SchemaError, StudyError
-from isthmus.graphs.order import above_threshold
-from isthmus.joint import (
+from isthmus.graphs.names import above_threshold
+from isthmus.statistics import Schema
+from isthmus.tables import Frame
+from isthmus_joint import (
     ADMM,
     ADMMModel,
     AskConsensus,
@@ -19,13 +21,9 @@ from isthmus.joint import (
     FixedPointEncoding,
     LinearClient,
 )
-from isthmus.joint.methods.admm.admm import ADMMRun, Ask
-from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ADMMOptions, LinearConsensus, Pull, joint_step
-from isthmus.joint.methods.admm.requests import encoded_parameters
-from isthmus.joint.secure_sum.limbs import LimbAccumulator
-from isthmus.sources import Frame
-from isthmus.statistics import Schema
+from isthmus_joint.methods.admm import ADMMCourse, ADMMRun, Ask, encoded_parameters
+from isthmus_joint.methods.admm_models import ADMMOptions, LinearConsensus, Pull, joint_step
+from isthmus_joint.secure_sum.terms import LimbAccumulator
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import ArgumentError, FormatError, MismatchError, SchemaError
-from isthmus.joint import (
+from isthmus.neural import perceptron
+from isthmus.searches.notears_penalties import exponential
+from isthmus.statistics import Schema
+from isthmus_joint import (
     ADMM,
     ADMMModel,
     AskNetworks,
@@ -23,15 +26,10 @@ from isthmus.joint import (
     LinearClient,
     NetworkClient,
 )
-from isthmus.joint.methods.admm.admm import REQUESTS, ADMMRun, Ask
-from isthmus.joint.methods.admm.course import ADMMCourse
-from isthmus.joint.methods.admm.models import ADMMOptions, ConsensusModel, Pull
-from isthmus.joint.methods.admm.requests import encoded_parameters
-from isthmus.joint.request_catalogue import read_request
-from isthmus.joint.secure_sum.limbs import LimbAccumulator
-from isthmus.neural import perceptron
-from isthmus.searches.continuous.acyclicity import exponential
-from isthmus.statistics import Schema
+from isthmus_joint.methods.admm import REQUESTS, ADMMCourse, ADMMRun, Ask, encoded_parameters
+from isthmus_joint.methods.admm_models import ADMMOptions, ConsensusModel, Pull
+from isthmus_joint.request_catalogue import read_request
+from isthmus_joint.secure_sum.terms import LimbAccumulator
 
 Floats = NDArray[np.float64]
 LINEAR, SERIES, NETWORKS = ADMMModel
@@ -285,7 +283,7 @@ def test_requests_are_read_with_care() -> None:
 # --- time series -------------------------------------------------------------------------------
 
 
-def series(sites: int, steps: int, seed: int) -> dict[str, ist.sources.Series]:
+def series(sites: int, steps: int, seed: int) -> dict[str, ist.tables.Series]:
     """y follows x within a step; x follows its own past, y the past of z."""
     rng = np.random.default_rng(seed)
     found = {}
@@ -296,7 +294,7 @@ def series(sites: int, steps: int, seed: int) -> dict[str, ist.sources.Series]:
             x[t] = 0.6 * x[t - 1] + noise[0, t]
             z[t] = noise[1, t]
             y[t] = 1.2 * x[t] - 0.8 * z[t - 1] + noise[2, t]
-        found[f"s{k}"] = ist.sources.Series({"x": x, "y": y, "z": z}, lags=1)
+        found[f"s{k}"] = ist.tables.Series({"x": x, "y": y, "z": z}, lags=1)
     return found
 
 

@@ -12,13 +12,13 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import MismatchError, SchemaError, StudyError
-from isthmus.joint import ADMM, ADMMModel, Federation, MemoryLedger, readable
-from isthmus.joint.federation.series import as_studied
-from isthmus.joint.methods.admm.admm import SPARE
-from isthmus.joint.records.ledger_text import summary
-from isthmus.results.status import Ending
-from isthmus.sources import Frame, Series
 from isthmus.statistics import Schema
+from isthmus.tables import Frame, Series
+from isthmus.watch import Ending
+from isthmus_joint import ADMM, ADMMModel, Federation, MemoryLedger, readable
+from isthmus_joint.federation.common_schema import as_studied
+from isthmus_joint.methods.admm import SPARE
+from isthmus_joint.records.ledger import summary
 
 
 def chain(ledgers: dict[str, MemoryLedger] | None = None) -> Federation:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.joint.consortium import NAMES, SCHEMA, Consortium
 
-from isthmus.joint import DifferentialPrivacy, Federation, FileLedger, SecureSums, Study
+from isthmus_joint import DifferentialPrivacy, Federation, FileLedger, SecureSums, Study
 
 ROUNDS = 100
 """Moments take up to eight rounds, and tests ask for them several times."""

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.joint import Study
-from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.noise.moments import noisy_moments
-from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.statistics import Moments
+from isthmus_joint import Study
+from isthmus_joint.federation.requests.statistics import AskMoments
+from isthmus_joint.noise.statistics import NoisyEstimate, NoisyRelease, noisy_moments
 
 
 def estimate(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isthmus.joint.noise import answers
+from isthmus_joint.noise import answers
 
 
 def use_seeded_noise(test: str, monkeypatch: pytest.MonkeyPatch) -> None:

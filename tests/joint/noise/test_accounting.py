@@ -10,16 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, StudyError
-from isthmus.joint import DifferentialPrivacy
-from isthmus.joint.noise.accounting import (
-    cost,
-    delta_of,
-    epsilon_of,
-    gap,
-    rho_of,
-    scale_for,
-)
-from isthmus.joint.noise.answers import confirmed_epsilon
+from isthmus_joint import DifferentialPrivacy
+from isthmus_joint.noise.accounting import cost, delta_of, epsilon_of, gap, rho_of, scale_for
+from isthmus_joint.noise.answers import confirmed_epsilon
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-4, 0.0175, 0.1, 0.5, 1.0, 3.0, 10.0])

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from tests.joint.consortium import Consortium
 
-from isthmus.joint import AskCounts, DifferentialPrivacy, Extract
-from isthmus.joint.noise import answers
-from isthmus.joint.noise.accounting import epsilon_of
-from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
-from isthmus.joint.noise.interactions import PAIRS
-from isthmus.joint.noise.moments import NoisyMoments
-from isthmus.joint.noise.whitening import LARGEST_ENTRY, LAST
-from isthmus.joint.secure_sum.limbs import to_int64
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint import AskCounts, DifferentialPrivacy, Extract
+from isthmus_joint.noise import answers
+from isthmus_joint.noise.accounting import epsilon_of
+from isthmus_joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
+from isthmus_joint.noise.statistics import NoisyMoments
+from isthmus_joint.noise.structure import PAIRS
+from isthmus_joint.noise.whitening import LARGEST_ENTRY, LAST
+from isthmus_joint.secure_sum.terms import to_int64
 
 pytest.importorskip("opendp")
 

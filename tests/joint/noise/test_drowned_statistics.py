@@ -11,10 +11,8 @@ from tests.joint.noise.test_noisy_statistics import DISCRETE, study
 
 import isthmus as ist
 from isthmus.errors import MismatchError
-from isthmus.joint.noise.counts import noisy_counts
-from isthmus.joint.noise.moments import noisy_moments
-from isthmus.joint.noise.release import NoisyRelease
 from isthmus.statistics import Counts, Kind, Moments, Schema, Variable
+from isthmus_joint.noise.statistics import NoisyRelease, noisy_counts, noisy_moments
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.IsthmusWarning")
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2, kstest
 
-from isthmus.joint.noise.answers import discrete_gaussian
+from isthmus_joint.noise.answers import discrete_gaussian
 
 pytest.importorskip("opendp")
 

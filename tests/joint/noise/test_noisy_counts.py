@@ -13,25 +13,30 @@ from hypothesis import strategies as st
 from tests.joint.noise.test_noisy_statistics import DISCRETE, study
 
 import isthmus as ist
-from isthmus.joint.noise.counts import (
+from isthmus.metrics import shd_cpdag
+from isthmus.statistics import CountPlan, Counts, Kind, Schema, Variable
+from isthmus_joint.noise.statistics import (
     NoisyCounts,
+    NoisyEstimate,
+    NoisyRelease,
     made_rows,
     noisy_counts,
     onto_simplex,
     planned_pairs,
     rounded,
 )
-from isthmus.joint.noise.dependence import Dependence
-from isthmus.joint.noise.interactions import FINE, PAIRS, TABLES, ContrastLayout, Interactions
-from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
-from isthmus.joint.noise.structure import (
+from isthmus_joint.noise.structure import (
+    FINE,
+    PAIRS,
+    TABLES,
+    ContrastLayout,
+    Dependence,
+    Interactions,
     directed,
     first_skeleton,
     last_skeleton,
     wanted_tables,
 )
-from isthmus.metrics import shd_cpdag
-from isthmus.statistics import CountPlan, Counts, Kind, Schema, Variable
 
 SIZES = (2, 3, 4)
 LAYOUT = ContrastLayout.of(SIZES, [(0, 1, 2)], 1)

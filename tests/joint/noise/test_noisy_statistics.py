@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
-from isthmus.joint.noise.counts import NoisyCounts, planned_pairs
-from isthmus.joint.noise.interactions import PAIRS, TABLES
-from isthmus.joint.noise.moments import NoisyMoments
-from isthmus.joint.noise.release import NoisyRelease, first_rows, widened
-from isthmus.joint.noise.whitening import LAST, SURVEY
-from isthmus.joint.secure_sum.limbs import to_ints
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
+from isthmus_joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
+from isthmus_joint.noise.statistics import (
+    NoisyCounts,
+    NoisyMoments,
+    NoisyRelease,
+    first_rows,
+    planned_pairs,
+    widened,
+)
+from isthmus_joint.noise.structure import PAIRS, TABLES
+from isthmus_joint.noise.whitening import LAST, SURVEY
+from isthmus_joint.secure_sum.terms import to_ints
 
 DISCRETE = Schema(
     tuple(

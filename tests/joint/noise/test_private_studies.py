@@ -21,7 +21,6 @@ from tests.joint.noise.private_group import (
 )
 
 import isthmus as ist
-from isthmus.cli.described import described
 from isthmus.errors import (
     AbortedError,
     DataWarning,
@@ -30,7 +29,9 @@ from isthmus.errors import (
     RefusedError,
     StudyError,
 )
-from isthmus.joint import (
+from isthmus.statistics import CountPlan
+from isthmus.tables.conversion import persons_in
+from isthmus_joint import (
     AskCounts,
     AskMoments,
     DifferentialPrivacy,
@@ -40,14 +41,13 @@ from isthmus.joint import (
     Policy,
     Study,
 )
-from isthmus.joint.federation.site_controller import SiteController
-from isthmus.joint.noise import answers
-from isthmus.joint.noise.accounting import epsilon_of
-from isthmus.joint.noise.interactions import PAIRS
-from isthmus.joint.noise.moments import NoisyMoments
-from isthmus.joint.noise.whitening import LAST, SURVEY
-from isthmus.sources.tables.persons import persons_in
-from isthmus.statistics import CountPlan
+from isthmus_joint.commands.described import described
+from isthmus_joint.federation.site_controller import SiteController
+from isthmus_joint.noise import answers
+from isthmus_joint.noise.accounting import epsilon_of
+from isthmus_joint.noise.statistics import NoisyMoments
+from isthmus_joint.noise.structure import PAIRS
+from isthmus_joint.noise.whitening import LAST, SURVEY
 
 pytest.importorskip("opendp")
 pytestmark = [

@@ -11,9 +11,8 @@ import pytest
 from tests.joint.consortium import Consortium, policy
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.joint import DifferentialPrivacy, Policy, Study
-from isthmus.joint.noise.accounting import epsilon_of
-from isthmus.joint.noise.spending import Spending
+from isthmus_joint import DifferentialPrivacy, Policy, Study
+from isthmus_joint.noise.accounting import Spending, epsilon_of
 
 RHO = DifferentialPrivacy(1.0).rho
 
@@ -134,7 +133,7 @@ def test_impossible_deltas_are_refused(delta: float) -> None:
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_opendp_confirms_budgets_at_the_ends_of_the_range(epsilon: float, delta: float) -> None:
     pytest.importorskip("opendp")
-    from isthmus.joint.noise.answers import confirmed_epsilon
+    from isthmus_joint.noise.answers import confirmed_epsilon
 
     privacy = DifferentialPrivacy(epsilon, delta)
     assert confirmed_epsilon(privacy.rho, delta) <= epsilon * (1 + 1e-9)

@@ -13,9 +13,10 @@ from tests.joint.noise.rounds import estimate
 from tests.joint.noise.test_noisy_statistics import study
 
 import isthmus as ist
-from isthmus.joint.noise.forecast import described_forecast, forecast
-from isthmus.joint.noise.moments import LEAST, NoisyMoments
-from isthmus.joint.noise.whitening import (
+from isthmus.statistics import Kind, Moments, Schema, Variable
+from isthmus_joint.noise.cost import described_forecast, forecast
+from isthmus_joint.noise.statistics import LEAST, NoisyMoments
+from isthmus_joint.noise.whitening import (
     GRID,
     LARGEST_ENTRY,
     LAST,
@@ -28,7 +29,6 @@ from isthmus.joint.noise.whitening import (
     shrinkage,
     survey_sensitivity,
 )
-from isthmus.statistics import Kind, Moments, Schema, Variable
 
 MIXED = Schema(
     (

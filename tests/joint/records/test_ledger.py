@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.errors import LedgerError
-from isthmus.joint import (
-    FileLedger,
-    verify,
-)
-from isthmus.joint.records.ledger_text import readable
+from isthmus_joint import FileLedger, verify
+from isthmus_joint.records.ledger import readable
 
 
 def filled(path: Path, entries: int = 4) -> FileLedger:

@@ -10,10 +10,10 @@ import pytest
 from tests.attacks.malicious import Attacked, drafted_policy
 from tests.joint.consortium import Consortium
 
-from isthmus.joint import AskMoments, EnvelopeKind, LedgerWriter, MemoryLedger
-from isthmus.joint.records.ledger import Ledger
-from isthmus.joint.records.ledger_entries import Entry
 from isthmus.statistics import Schema
+from isthmus_joint import AskMoments, EnvelopeKind, LedgerWriter, MemoryLedger
+from isthmus_joint.records.ledger import Ledger
+from isthmus_joint.records.ledger_entries import Entry
 
 NAMES = ("a", "b")
 
@@ -111,7 +111,7 @@ def test_entries_that_are_older_than_a_year_do_not_count(
     ledger = MemoryLedger()
     writer = LedgerWriter(four.study, drafted_policy(four.study), ledger)
     with monkeypatch.context() as past:
-        past.setattr("isthmus.joint.records.ledger_entries.datetime", Then)
+        past.setattr("isthmus_joint.records.ledger_entries.datetime", Then)
         ledger.append("opened", study="another", round=1)
     for number in range(2, 5):
         assert writer.count_since(now - timedelta(days=365)) == (number - 2, 0)

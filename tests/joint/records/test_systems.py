@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.errors import FederationError
-from isthmus.joint.records.journal import FileJournal, FolderLock
+from isthmus_joint.records.journal import FileJournal, FolderLock
 
 
 def test_a_sentence_instead_of_a_missing_module(

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.joint import EnvelopeKind, Member, Roster, Terms, run_round
-from isthmus.joint.agreement.identity import Secret
-from isthmus.joint.secure_sum import shamir
-from isthmus.joint.secure_sum.limbs import (
+from isthmus_joint import EnvelopeKind, Member, Roster, Terms, run_round
+from isthmus_joint.agreement.identity import Secret
+from isthmus_joint.secure_sum import shamir
+from isthmus_joint.secure_sum.terms import (
     LimbAccumulator,
     from_digits,
     from_int64,

@@ -6,10 +6,10 @@ import json
 
 from tests.joint.secure_sum.vectors import FILE, LOST, NUMBERS, PAGE, table, vectors
 
-from isthmus.joint import EnvelopeKind, Member, Roster, RoundRequest, Terms, Verifier
-from isthmus.joint.secure_sum.envelopes import HEADER, opened, parse, read_entries
-from isthmus.joint.secure_sum.limbs import to_ints
-from isthmus.joint.secure_sum.transcript import PublicRound, sum_of
+from isthmus_joint import EnvelopeKind, Member, Roster, RoundRequest, Terms, Verifier
+from isthmus_joint.secure_sum.envelopes import HEADER, opened, parse, read_entries
+from isthmus_joint.secure_sum.protocol import PublicRound, sum_of
+from isthmus_joint.secure_sum.terms import to_ints
 
 
 def test_the_reference_has_what_is_sent() -> None:

@@ -15,18 +15,17 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from isthmus.joint import Identity, Member, Refusal, Roster, RoundRequest, Terms, Verifier
-from isthmus.joint.agreement.identity import Secret
-from isthmus.joint.federation.received_results import sign_result
-from isthmus.joint.secure_sum.envelopes import (
+from isthmus_joint import Identity, Member, Refusal, Roster, RoundRequest, Terms, Verifier
+from isthmus_joint.agreement.identity import Secret
+from isthmus_joint.federation.received_results import sign_result
+from isthmus_joint.secure_sum.envelopes import (
     COORDINATOR,
     EnvelopeKind,
     opened,
     pack,
     write_refusal,
 )
-from isthmus.joint.secure_sum.limbs import from_ints, to_ints
-from isthmus.joint.secure_sum.round import (
+from isthmus_joint.secure_sum.round import (
     COORDINATOR_STEPS,
     QUESTIONS,
     SITE_STEPS,
@@ -37,6 +36,7 @@ from isthmus.joint.secure_sum.round import (
     advertise,
     ask,
 )
+from isthmus_joint.secure_sum.terms import from_ints, to_ints
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 FILE, PAGE = REFERENCE / "secure-sum-vectors.json", REFERENCE / "messages.md"

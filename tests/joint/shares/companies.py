@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from isthmus.joint import Identity, Member, Policy, Study
-from isthmus.joint.shares.protocol import Holding, TwoParties
-from isthmus.joint.shares.requests import PrivateK2Request
 from isthmus.statistics import Schema
+from isthmus_joint import Identity, Member, Policy, Study
+from isthmus_joint.shares.protocol import Holding, TwoParties
+from isthmus_joint.shares.requests import PrivateK2Request
 
 NAMES = ("bank", "shop")
 LEVELS = {"income": ("low", "high"), "debt": ("no", "yes"), "visits": ("few", "many")}

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.joint.shares.links import at_both, ends
 
-from isthmus.joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.engine import SecretSharingRuntime
 
 
 class Pair:

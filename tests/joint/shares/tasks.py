@@ -7,25 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.private_k2 import private_k2, structure_only
-from isthmus.joint.shares.private_tables import private_tables
-from isthmus.joint.shares.secret_functions import (
+from isthmus.statistics import Moments, Schema
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.link import Words, decoded
+from isthmus_joint.shares.private_k2 import private_k2, private_tables, structure_only
+from isthmus_joint.shares.secret_functions import (
+    CountScore,
+    SecretScores,
     count_coefficients,
     count_intervals,
     evaluate,
 )
-from isthmus.joint.shares.secret_moments import (
+from isthmus_joint.shares.secret_moments import (
     log_of_units,
     opened_moments,
     secret_gaussian_structure,
 )
-from isthmus.joint.shares.secret_scores import CountScore, SecretScores
-from isthmus.joint.shares.secret_tables import SecretTables
-from isthmus.joint.shares.shares import Words, decoded
-from isthmus.joint.shares.terms import FoundNetwork
-from isthmus.statistics import Moments, Schema
+from isthmus_joint.shares.secret_tables import SecretTables
+from isthmus_joint.shares.terms import Columns, FoundNetwork, SharedColumn
 
 Values = dict[str, NDArray[Any]]
 

@@ -12,8 +12,8 @@ import pytest
 from tests.joint.shares.links import WINDOW, Link, at_both
 
 from isthmus.errors import AbortedError
-from isthmus.joint.shares import alignment
-from isthmus.joint.shares.alignment import (
+from isthmus_joint.shares import alignment
+from isthmus_joint.shares.alignment import (
     CURVE,
     MODULUS,
     Multiplier,

@@ -10,13 +10,13 @@ import pytest
 from tests.joint.shares.companies import Companies, protocol
 from tests.joint.shares.links import at_both
 
-from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.cost import Cost, Rehearsal, Work, estimated
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.private_k2 import private_k2
-from isthmus.joint.shares.requests import PrivateK2Request, StructureOnlyRequest
-from isthmus.joint.shares.secret_products import AHEAD, GROUP, MESSAGE
-from isthmus.joint.shares.secret_scores import CountScore
+from isthmus_joint.shares.cost import Cost, Rehearsal, Work, estimated
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.private_k2 import private_k2
+from isthmus_joint.shares.requests import PrivateK2Request, StructureOnlyRequest
+from isthmus_joint.shares.secret_functions import CountScore
+from isthmus_joint.shares.secret_products import AHEAD, GROUP, MESSAGE
+from isthmus_joint.shares.terms import Columns, SharedColumn
 
 
 def rehearsed(levels: list[int], owners: list[int], people: int, parents: int) -> Work:

@@ -8,14 +8,14 @@ import sys
 
 LISTED = """
 import json, sys
-import isthmus.joint.shares.engine_process
+import isthmus_joint.shares.engine_process
 print(json.dumps(sorted(name for name in sys.modules)))
 """
-OWN = "isthmus.joint.shares"
+OWN = "isthmus_joint.shares"
 LEAVES = {
-    *("isthmus", "isthmus.hooks", "isthmus.lazy", "isthmus.errors", "isthmus.types"),
-    *("isthmus.joint", "isthmus.joint.records", "isthmus.joint.records.private_files"),
-    *("isthmus.joint.transport", "isthmus.joint.transport.pinned_connection"),
+    *("isthmus", "isthmus.hooks", "isthmus.lazy", "isthmus.errors", "isthmus.arrays"),
+    *("isthmus_joint", "isthmus_joint.records", "isthmus_joint.records.private_files"),
+    *("isthmus_joint.transport", "isthmus_joint.transport.pinned_connection"),
 }
 """Outside of its own package: the root, whose names are imported when they are used, errors, and
 the pinned connection over which it reads."""

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.errors import DataError, MissingValuesError
-from isthmus.joint.shares.party_table import canonical, hashed
-from isthmus.joint.shares.protocol import IdentifierKind
+from isthmus_joint.shares.party_table import canonical, hashed
+from isthmus_joint.shares.protocol import IdentifierKind
 
 TEXT, INTEGER = IdentifierKind.TEXT, IdentifierKind.INTEGER
 

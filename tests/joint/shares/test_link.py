@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 
 from isthmus.errors import AbortedError, ArgumentError
-from isthmus.joint.records.private_files import write_private
-from isthmus.joint.shares import link
-from isthmus.joint.shares.link import EngineLink, LinkOptions, connect, connect_local
-from isthmus.joint.transport.certificates import fingerprint, own_certificate
-from isthmus.joint.transport.child_process import free_port
+from isthmus_joint.records.private_files import write_private
+from isthmus_joint.shares import link
+from isthmus_joint.shares.link import EngineLink, LinkOptions, connect, connect_local
+from isthmus_joint.transport.certificates import fingerprint, free_port, own_certificate
 
 Pair = tuple[EngineLink, EngineLink]
 

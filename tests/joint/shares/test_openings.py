@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from isthmus.errors import AbortedError
-from isthmus.joint import FileJournal, MemoryJournal
-from isthmus.joint.shares.openings import (
+from isthmus_joint import FileJournal, MemoryJournal
+from isthmus_joint.shares.openings import (
     PIECE,
     HeldShare,
     NextRun,

@@ -11,25 +11,24 @@ import pytest
 from numpy.typing import NDArray
 from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
-from isthmus.cli.keys import PASSPHRASE
 from isthmus.errors import AbortedError, LedgerError, RefusedError
-from isthmus.joint import Identity, Ledger, MemoryJournal, MemoryLedger
-from isthmus.joint.agreement.persons import Persons
-from isthmus.joint.records.ledger_entries import signed_bytes
-from isthmus.joint.records.ledger_text import summary
-from isthmus.joint.shares.openings import DONE, HeldShare, NextRun, RunJournal
-from isthmus.joint.shares.party_controller import ATTEMPTS, GREETING, PartyController
-from isthmus.joint.shares.party_rules import refusals
-from isthmus.joint.shares.party_table import PartyTable
-from isthmus.joint.shares.requests import (
+from isthmus.statistics import Schema
+from isthmus_joint import Identity, Ledger, MemoryJournal, MemoryLedger
+from isthmus_joint.agreement.roster import Persons
+from isthmus_joint.commands.keys import PASSPHRASE
+from isthmus_joint.records.ledger import summary
+from isthmus_joint.records.ledger_entries import signed_bytes
+from isthmus_joint.shares.openings import DONE, HeldShare, NextRun, RunJournal, refusals
+from isthmus_joint.shares.party_controller import ATTEMPTS, GREETING, PartyController
+from isthmus_joint.shares.party_table import PartyTable
+from isthmus_joint.shares.requests import (
     CrossMoments,
     OwnTables,
     PrivateK2Request,
     StructureOnlyRequest,
     TwoPartyRequest,
 )
-from isthmus.joint.shares.two_party_run import engine_environment
-from isthmus.statistics import Schema
+from isthmus_joint.shares.two_party import engine_environment
 
 STEPS = (-1, 0, 1)
 RUN = NextRun(1)

@@ -11,13 +11,13 @@ import pytest
 from tests.joint.shares.companies import LEVELS, Companies, protocol
 
 from isthmus.errors import DataError, IsthmusError, MissingValuesError, SchemaError
-from isthmus.joint.shares import party_table
-from isthmus.joint.shares.engine_process import Inputs
-from isthmus.joint.shares.link import LinkOptions
-from isthmus.joint.shares.party_table import PartyTable
-from isthmus.joint.shares.requests import CrossMoments, terms_of
-from isthmus.sources.tables.read_table import read_table
 from isthmus.statistics import Kind, Schema, Variable
+from isthmus.tables.read_table import read_table
+from isthmus_joint.shares import party_table
+from isthmus_joint.shares.engine_process import Inputs
+from isthmus_joint.shares.link import LinkOptions
+from isthmus_joint.shares.party_table import PartyTable
+from isthmus_joint.shares.requests import CrossMoments, terms_of
 
 TABLE: dict[str, list[Any]] = {
     "person": ["x", "y", "z"],
@@ -109,7 +109,7 @@ def test_leading_zeros_survive_reading(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     pytest.importorskip(library)
-    monkeypatch.setattr("isthmus.sources.tables.read_table._LIBRARIES", (library,))
+    monkeypatch.setattr("isthmus.tables.read_table._LIBRARIES", (library,))
     path = tmp_path / "table.csv"
     path.write_text("person,debt,income\n007,no,low\n010,yes,high\n")
     world = Companies()

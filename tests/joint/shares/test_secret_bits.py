@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from tests.joint.shares.links import at_both
 from tests.joint.shares.pair import Pair
 
-from isthmus.joint.shares import private_tables, secret_bits
-from isthmus.joint.shares.secret_products import SecretProducts
-from isthmus.joint.shares.shares import Words, added, wide
+from isthmus_joint.shares import private_k2, secret_functions
+from isthmus_joint.shares.link import Words, added, wide
+from isthmus_joint.shares.secret_products import SecretProducts
 
 RNG = np.random.default_rng(4)
 
@@ -33,7 +33,7 @@ def test_bits_of_sums_that_exceed_the_ring(pair: Pair) -> None:
     numbers = np.array([0, 1, 127, 128, 255, *RNG.integers(0, 256, 40)])
     own = shares(numbers)
     first, second = pair(
-        lambda engine, share: secret_bits.bits_of(engine.products, share, 8, engine.rank),
+        lambda engine, share: secret_functions.bits_of(engine.products, share, 8, engine.rank),
         own=[(x,) for x in own],
     )
     assert ((first ^ second) << np.arange(8)).sum(axis=1).tolist() == numbers.tolist()
@@ -42,7 +42,7 @@ def test_bits_of_sums_that_exceed_the_ring(pair: Pair) -> None:
 def test_signs_at_the_ends_of_the_range(pair: Pair) -> None:
     numbers = [0, 1, -1, 2**63 - 1, -(2**63), *RNG.integers(-(2**62), 2**62, 40)]
     first, second = pair(
-        lambda engine, share: secret_bits.negatives(engine.products, share, engine.rank),
+        lambda engine, share: secret_functions.negatives(engine.products, share, engine.rank),
         own=[(x,) for x in shares(numbers)],
     )
     assert (first ^ second).tolist() == [x < 0 for x in numbers]
@@ -54,7 +54,7 @@ def test_carries_reach_every_place(pair: Pair, width: int) -> None:
     makes = np.array([[x == "make" for x in case] for case in cases])
     passes = np.array([[x == "pass" for x in case] for case in cases])
     first, second = pair(
-        lambda engine, *own: secret_bits.carried(engine.products, *own),
+        lambda engine, *own: secret_functions.carried(engine.products, *own),
         own=list(zip(bit_shares(makes), bit_shares(passes), strict=True)),
     )
     expected = np.zeros_like(makes)
@@ -67,7 +67,7 @@ def test_bits_times_numbers(pair: Pair) -> None:
     bits = np.arange(30) % 2
     numbers = RNG.integers(-(2**63), 2**63 - 1, (30, 3))
     first, second = pair(
-        lambda engine, *own: secret_bits.times(engine.products, *own),
+        lambda engine, *own: secret_functions.times(engine.products, *own),
         own=list(zip(bit_shares(bits), shares(numbers), strict=True)),
     )
     assert ((first + second).view(np.int64) == numbers * bits[:, None]).all()
@@ -79,7 +79,7 @@ def test_numbers_of_bits_times_wide_numbers(pair: Pair) -> None:
     masks = [int.from_bytes(RNG.bytes(16), "little") for _ in whole]
     split = [wide([x - m for x, m in zip(whole, masks, strict=True)]), wide(masks)]
     first, second = pair(
-        lambda engine, x, y: secret_bits.scaled(engine.products, x, y, np.arange(8)),
+        lambda engine, x, y: secret_functions.scaled(engine.products, x, y, np.arange(8)),
         own=list(zip(bit_shares(bits), split, strict=True)),
     )
     expected = wide([f * x for f, x in zip(factors, whole, strict=True)])
@@ -103,7 +103,7 @@ def test_a_table_is_shown_unless_it_tells_about_single_people(
     pair: Pair, table: list[list[int]], shown: bool
 ) -> None:
     first, second = pair(
-        lambda engine, own: private_tables.release(engine, own, 40, 5),
+        lambda engine, own: private_k2.release(engine, own, 40, 5),
         own=[(x,) for x in shares(table)],
     )
     expected = [*np.ravel(table), 1] if shown else [0] * (np.size(table) + 1)

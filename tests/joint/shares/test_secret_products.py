@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tests.joint.shares.links import at_both
 
 from isthmus.errors import AbortedError
-from isthmus.joint.shares import secret_products
-from isthmus.joint.shares.base_transfers import (
+from isthmus_joint.shares import secret_products
+from isthmus_joint.shares.alignment import (
     ENCODED,
     added,
     choose_seeds,
@@ -26,7 +26,7 @@ from isthmus.joint.shares.base_transfers import (
     offer_seeds,
     point_from,
 )
-from isthmus.joint.shares.secret_products import (
+from isthmus_joint.shares.secret_products import (
     KEY,
     SECURITY,
     ColumnProducts,

@@ -15,22 +15,24 @@ from tests.joint.shares.pair import Pair
 from tests.joint.shares.tasks import halves
 
 from isthmus.errors import AbortedError, DataError
-from isthmus.joint.shares import secret_bits, secret_scores
-from isthmus.joint.shares.columns import Columns, SharedColumn
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.secret_functions import (
+from isthmus_joint.shares import secret_functions
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.link import FRACTION, Words, encoded
+from isthmus_joint.shares.secret_functions import (
     MOST_COUNTS,
     PRECISION,
     TOLERANCE,
     CountFunction,
+    CountScore,
     LogGamma,
+    SecretScores,
     TimesLog,
     cell_error,
+    choose,
     count_coefficients,
     count_intervals,
 )
-from isthmus.joint.shares.secret_scores import CountScore, SecretScores, choose
-from isthmus.joint.shares.shares import FRACTION, Words, encoded
+from isthmus_joint.shares.terms import Columns, SharedColumn
 
 
 def network(seed: int, rows: int, levels: list[int]) -> NDArray[np.int64]:
@@ -241,13 +243,13 @@ def test_a_party_that_changes_comparisons_chooses_among_the_candidates(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever it does, there are as many possible decisions as candidates, and no others."""
-    rng, true = np.random.default_rng(10), secret_bits.negatives
+    rng, true = np.random.default_rng(10), secret_functions.negatives
 
     def changed(products: Any, shares: Words, rank: int) -> Any:
         bits = true(products, shares, rank)
         return bits ^ rng.integers(0, 2, bits.shape).astype(np.uint8) if rank else bits
 
-    monkeypatch.setattr(secret_scores, "negatives", changed)
+    monkeypatch.setattr(secret_functions, "negatives", changed)
     scores = [[0.0] * k for k in (1, 2, 3, 5, 9)]
     found = [
         pair(lambda engine, own: choose(engine, own, "", 0.0), own=score_shares(scores))[0]

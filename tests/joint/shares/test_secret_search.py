@@ -11,9 +11,9 @@ import pytest
 import isthmus as ist
 from isthmus.cli import main
 from isthmus.errors import AbortedError, MismatchError
-from isthmus.joint.shares.two_party import TwoParty
-from isthmus.joint.transport.certificates import fingerprint, own_certificate
-from isthmus.results.status import Ending
+from isthmus.watch import Ending
+from isthmus_joint.shares.two_party import TwoParty
+from isthmus_joint.transport.certificates import fingerprint, own_certificate
 
 COLUMNS = {"bank": ("income", "debt"), "shop": ("visits",)}
 ORDER = ("income", "debt", "visits")
@@ -125,7 +125,7 @@ def test_a_time_limit_ends_the_run_without_a_graph(party: Callable[..., TwoParty
 def test_ctrl_c_ends_the_run_without_a_graph(party: Callable[..., TwoParty]) -> None:
     source = party(steps=10**9)
 
-    def interrupt(state: ist.runs.Progress) -> None:
+    def interrupt(state: ist.watch.Progress) -> None:
         assert "private k2, decision" in state.text
         raise KeyboardInterrupt
 

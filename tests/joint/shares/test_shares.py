@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.joint.shares.shares import (
+from isthmus_joint.shares.link import (
     Words,
     added,
     decoded,

@@ -14,9 +14,9 @@ from tests.joint.shares.test_secret_scores import network
 
 import isthmus as ist
 from isthmus.errors import AbortedError
-from isthmus.joint.shares import secret_moments
-from isthmus.joint.shares.engine import SecretSharingRuntime
-from isthmus.joint.shares.shares import Words
+from isthmus_joint.shares import secret_moments
+from isthmus_joint.shares.engine import SecretSharingRuntime
+from isthmus_joint.shares.link import Words
 
 
 def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pair) -> None:

@@ -10,18 +10,18 @@ import pytest
 from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.joint import Federation, Identity, InProcess, Member, Study, request_names
-from isthmus.joint.request_catalogue import read_request
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.shares.protocol import Holding, IdentifierKind, TwoParties, two_parties
-from isthmus.joint.shares.requests import (
+from isthmus.statistics import Schema
+from isthmus_joint import Federation, Identity, InProcess, Member, Study, request_names
+from isthmus_joint.request_catalogue import read_request
+from isthmus_joint.secure_sum.protocol import secure_sums
+from isthmus_joint.shares.protocol import Holding, IdentifierKind, TwoParties, two_parties
+from isthmus_joint.shares.requests import (
     CrossMoments,
     IntersectionSize,
     OwnTables,
     PrivateK2Request,
     StructureOnlyRequest,
 )
-from isthmus.statistics import Schema
 
 
 def test_a_study_keeps_its_section() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isthmus.errors import AbortedError
-from isthmus.joint.shares.two_party_run import TwoPartyRun
+from isthmus_joint.shares.two_party import TwoPartyRun
 
 
 def gone() -> None:

@@ -18,31 +18,27 @@ import pytest
 from tests.joint.transport.flapping_proxy import FlappingProxy
 
 from isthmus.errors import AbortedError, FederationError, StudyError
-from isthmus.joint.transport.base import SiteState, Timeouts
-from isthmus.joint.transport.certificates import (
-    fingerprint,
-    own_certificate,
-)
-from isthmus.joint.transport.grpc.credentials import (
-    CIPHER_SUITES_OF_TLS_1_2,
-    SUITES,
-    CoordinatorCredentials,
-    SiteCredentials,
-    grpc_library,
-    require_pinned,
-)
-from isthmus.joint.transport.grpc.grpc_site import NO_MESSAGE, GrpcSite
-from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
-from isthmus.joint.transport.grpc.pieces import (
+from isthmus_joint.transport.base import SiteState, Timeouts
+from isthmus_joint.transport.certificates import fingerprint, own_certificate
+from isthmus_joint.transport.over_grpc import (
     ADMITTED,
+    CIPHER_SUITES_OF_TLS_1_2,
     HEAD,
     METHOD,
+    NO_MESSAGE,
     PIECE,
     SERVER_OPTIONS,
     SERVICE,
+    SUITES,
     Assembler,
     BrokenPieceError,
+    CoordinatorCredentials,
+    GrpcSite,
+    GrpcTransport,
+    SiteCredentials,
+    grpc_library,
     pieces,
+    require_pinned,
 )
 
 if find_spec("grpc") is None:

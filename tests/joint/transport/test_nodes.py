@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from isthmus.joint import Identity
-from isthmus.joint.agreement.roster import Member, Roster
-from isthmus.joint.transport.base import PING, SiteState, Timeouts
-from isthmus.joint.transport.nodes import NodeTransport, answer_greeting, is_greeting
+from isthmus_joint import Identity
+from isthmus_joint.agreement.roster import Member, Roster
+from isthmus_joint.transport.base import (
+    PING,
+    NodeTransport,
+    SiteState,
+    Timeouts,
+    answer_greeting,
+    is_greeting,
+)
 
 STUDY, OTHER = bytes(32), bytes([1]) * 32
 KEYS = {name: Identity.generate() for name in ("north", "east")}

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 
 from isthmus.errors import AbortedError, FormatError
-from isthmus.joint.records.private_files import write_private
-from isthmus.joint.transport import pinned_channel, pinned_connection
-from isthmus.joint.transport.certificates import fingerprint, own_certificate
-from isthmus.joint.transport.child_process import free_port
-from isthmus.joint.transport.pinned_channel import PinnedChannel
-from isthmus.joint.transport.pinned_connection import Credentials
+from isthmus_joint.records.private_files import write_private
+from isthmus_joint.transport import pinned_channel, pinned_connection
+from isthmus_joint.transport.certificates import fingerprint, free_port, own_certificate
+from isthmus_joint.transport.pinned_channel import PinnedChannel
+from isthmus_joint.transport.pinned_connection import Credentials
 
 Pair = tuple[PinnedChannel, PinnedChannel]
 

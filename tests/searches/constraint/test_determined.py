@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.arrays import Floats, Integers
 from isthmus.searches import Search
-from isthmus.types import Floats, Integers
 
 ROWS = 1000
 SEARCHES: list[Search[Any]] = [ist.PC(), ist.FCI()]

@@ -15,7 +15,7 @@ from tests.graphs.classes_with_hidden_causes import observed_first, signature
 import isthmus as ist
 from isthmus import simulate
 from isthmus.searches import PAGSearch, Watch, drive
-from isthmus.searches.constraint.pc import Skeleton
+from isthmus.searches.pc import Skeleton
 from isthmus.testing import SeparationOracle, enumerate_dags
 
 EMPTY = ist.Knowledge()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isthmus.searches.continuous.acyclicity import exponential
-from isthmus.searches.continuous.central_path import log_determinant as by_squares
-from isthmus.types import completed
+from isthmus.arrays import completed
+from isthmus.searches.central_path import log_determinant as by_squares
+from isthmus.searches.notears_penalties import exponential
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Floats], tuple[float, Floats]]

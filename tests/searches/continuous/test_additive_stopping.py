@@ -18,11 +18,11 @@ from tests.searches.watching import Polls
 
 import isthmus as ist
 from isthmus import simulate
+from isthmus.arrays import Floats
 from isthmus.graphs import Knowledge
 from isthmus.objectives import AdditiveLoss
 from isthmus.results import Ending
 from isthmus.searches import SearchResult, Watch, drive
-from isthmus.types import Floats
 
 BASIS = ist.Chebyshev(5)
 

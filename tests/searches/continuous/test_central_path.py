@@ -12,23 +12,22 @@ from numpy.typing import NDArray
 from tests.objectives.test_additive import make
 from tests.searches.continuous.test_acyclicity import log_determinant as reference
 
+from isthmus.arrays import Work, completed
 from isthmus.graphs import DAG, Knowledge
-from isthmus.graphs.order import order_of
+from isthmus.graphs.names import order_of
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import QuadraticAdditiveLoss
-from isthmus.searches import Watch
-from isthmus.searches.continuous import order_descent
-from isthmus.searches.continuous.central_path import (
+from isthmus.searches import Watch, order_descent
+from isthmus.searches.central_path import (
     CentralPath,
     PathProblem,
     PathStage,
     allowed_edges,
     log_determinant,
 )
-from isthmus.searches.continuous.group_lasso import NodeLasso
-from isthmus.searches.continuous.notears_additive import NotearsAdditive
-from isthmus.searches.continuous.order_descent import SolvedOrder
-from isthmus.types import Work, completed
+from isthmus.searches.notears_additive import NotearsAdditive
+from isthmus.searches.notears_mlp import NodeLasso
+from isthmus.searches.order_descent import SolvedOrder
 
 Floats = NDArray[np.float64]
 

@@ -17,7 +17,7 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import KnowledgeError, MismatchError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.graphs.lags import Lag
+from isthmus.graphs.knowledge import Lag
 from isthmus.objectives import AdditiveLoss
 from isthmus.results import DynamicNetwork, Ending
 from isthmus.searches import drive

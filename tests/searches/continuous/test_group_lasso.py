@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from tests.objectives.test_additive import make
 
-from isthmus.searches.continuous.group_lasso import NodeLasso
-from isthmus.types import completed
+from isthmus.arrays import completed
+from isthmus.searches.notears_mlp import NodeLasso
 
 Floats = NDArray[np.float64]
 

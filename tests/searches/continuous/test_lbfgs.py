@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isthmus.searches.continuous.lbfgs import LBFGS
-from isthmus.types import Work, completed
+from isthmus.arrays import Work, completed
+from isthmus.searches.notears import LBFGS
 
 Floats = NDArray[np.float64]
 

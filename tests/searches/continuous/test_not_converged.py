@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.arrays import Floats, Work
 from isthmus.results import Ending
-from isthmus.searches.continuous import group_lasso
-from isthmus.types import Floats, Work
+from isthmus.searches import notears_mlp
 
 
 def test_a_large_residual_is_not_called_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=300)
     table = {"a": a, "b": np.sin(2 * a) + 0.3 * rng.normal(size=300)}
-    solve = group_lasso.NodeLasso.solve
+    solve = notears_mlp.NodeLasso.solve
 
     def stopped(
-        self: group_lasso.NodeLasso, start: Floats, tolerance: float = 0.0
+        self: notears_mlp.NodeLasso, start: Floats, tolerance: float = 0.0
     ) -> Work[tuple[Floats, float]]:
         coefficients, _ = yield from solve(self, start, tolerance)
         return coefficients, 0.1
 
-    monkeypatch.setattr(group_lasso.NodeLasso, "solve", stopped)
+    monkeypatch.setattr(notears_mlp.NodeLasso, "solve", stopped)
     solution = ist.learn(table, search=ist.NotearsAdditive())
     assert solution.status.ending is Ending.NOT_CONVERGED
     assert not solution.status.finished

@@ -15,27 +15,26 @@ from numpy.typing import NDArray
 from tests.searches.watching import stopped
 
 from isthmus import simulate
+from isthmus.arrays import completed
 from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.kernels.continuous import BarrierSweeps, OrderedLassos
 from isthmus.metrics import shd
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
-from isthmus.results.status import Ending, Status
 from isthmus.scores import LeastSquares, LinearLikelihood
-from isthmus.searches.base import Progress, SearchResult, Watch, drive
-from isthmus.searches.continuous.cuts import best_cut
-from isthmus.searches.continuous.notears import Notears, _Notears
-from isthmus.searches.continuous.notears_penalties import (
+from isthmus.searches.base import SearchResult
+from isthmus.searches.notears import Notears, _Notears
+from isthmus.searches.notears_penalties import (
     L1,
     EqualNoiseEBIC,
     PenaltyCriterion,
     QuasiMCP,
     RefitEBIC,
+    best_cut,
 )
-from isthmus.searches.continuous.refinement import shaken_order
-from isthmus.searches.continuous.relaxation import ExponentialAcyclicity
-from isthmus.sources import Frame
-from isthmus.types import completed
+from isthmus.searches.relaxation import ExponentialAcyclicity, shaken_order
+from isthmus.tables import Frame
+from isthmus.watch import Ending, Progress, Status, Watch, drive
 
 Floats = NDArray[np.float64]
 
@@ -377,7 +376,7 @@ def test_a_run_can_be_stopped_at_any_step() -> None:
 
 
 def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("isthmus.watch._REPORT_INTERVAL", 0.0)
     loss, told = quadratic(drawn(4, 15)), list[Progress]()
     known = Knowledge().bind(loss.nodes)
     work = partial(Notears().search, loss, known, np.random.default_rng(0))
@@ -387,7 +386,7 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_stopped_run_keeps_what_moves_have_gained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.searches.continuous.refinement._SLICE", 1e-4)
+    monkeypatch.setattr("isthmus.searches.relaxation._SLICE", 1e-4)
     loss = quadratic(drawn(3, 40, n=60))
     options, known = Notears(penalty=0.05, threshold=0.1), Knowledge().bind(loss.nodes)
     run = _Notears(options, loss, known, np.random.default_rng(0))
@@ -520,7 +519,7 @@ def test_many_variables_are_moved_by_what_promises(monkeypatch: pytest.MonkeyPat
     search = Notears(penalty=0.1, threshold=0.3)
     full = run(search, loss)[0].score
     alone = run(Notears(penalty=0.1, threshold=0.3, refine=False), loss)[0].score
-    monkeypatch.setattr("isthmus.searches.continuous.refinement.COARSE", 10)
+    monkeypatch.setattr("isthmus.searches.relaxation.COARSE", 10)
     found, status = run(search, loss)
     assert status.ending is Ending.CONVERGED
     assert number(found, "kkt_residual") < 1e-8

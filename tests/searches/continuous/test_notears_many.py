@@ -9,17 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from isthmus import simulate
+from isthmus.arrays import completed
 from isthmus.graphs import DAG, Knowledge
 from isthmus.kernels.continuous import order_along
 from isthmus.metrics import shd
 from isthmus.objectives.smooth import QuadraticLoss
-from isthmus.results.status import Ending
-from isthmus.searches.base import drive
-from isthmus.searches.continuous.notears import Notears
-from isthmus.searches.continuous.notears_penalties import L1, L1ByParent, Penalty
-from isthmus.searches.continuous.refinement import lasso_along
-from isthmus.searches.continuous.relaxation import LogDet, Task
-from isthmus.types import completed
+from isthmus.searches.notears import Notears
+from isthmus.searches.notears_penalties import L1, L1ByParent, Penalty
+from isthmus.searches.relaxation import LogDet, Task, lasso_along
+from isthmus.watch import Ending, drive
 
 Floats = NDArray[np.float64]
 
@@ -81,7 +79,7 @@ def test_the_penalty_of_the_problem_is_still_that_of_the_user(
     search, knowledge = Notears(penalty=0.05), Knowledge().bind(loss.nodes)
     values = []
     for coarse in (200, 10):
-        monkeypatch.setattr("isthmus.searches.continuous.notears.COARSE", coarse)
+        monkeypatch.setattr("isthmus.searches.notears.COARSE", coarse)
         found, _ = drive(partial(search.search, loss, knowledge, np.random.default_rng(0)), "test")
         assert found.details.penalty == L1(0.05)
         assert found.details.kkt_residual < 1e-8
@@ -90,7 +88,7 @@ def test_the_penalty_of_the_problem_is_still_that_of_the_user(
 
 
 def test_estimated_losses_do_not_let_the_objective_rise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.searches.continuous.refinement.COARSE", 10)
+    monkeypatch.setattr("isthmus.searches.relaxation.COARSE", 10)
     dag = simulate.scale_free(50, 4, hubs=simulate.Hubs.EFFECTS, seed=2)
     rows = simulate.linear(dag, 300, seed=2).array()
     loss = QuadraticLoss(dag.nodes, np.cov(rows, rowvar=False, bias=True), 300)
@@ -98,7 +96,7 @@ def test_estimated_losses_do_not_let_the_objective_rise(monkeypatch: pytest.Monk
     task = Task(loss, ~np.eye(50, dtype=bool), none, np.random.default_rng(0))
     order = np.random.default_rng(1).permutation(50)
     going = lasso_along(task, L1(0.05), order, np.zeros((50, 50)), refine=True)
-    monkeypatch.setattr("isthmus.searches.continuous.refinement._SLICE", 1e-4)
+    monkeypatch.setattr("isthmus.searches.relaxation._SLICE", 1e-4)
     values = []
     while not going.step():
         if going.settled:

@@ -16,15 +16,15 @@ from tests.searches.watching import Polls
 
 import isthmus as ist
 from isthmus import simulate
+from isthmus.arrays import completed
 from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import Knowledge
 from isthmus.neural import perceptron
 from isthmus.objectives import ParametricLoss
 from isthmus.results import Ending
-from isthmus.runs import Watch
-from isthmus.scores import perceptrons
+from isthmus.scores import losses
 from isthmus.statistics import Rows, Schema
-from isthmus.types import completed
+from isthmus.watch import Watch
 
 jax = pytest.importorskip("jax")
 Floats = NDArray[np.float64]
@@ -226,7 +226,7 @@ def test_ranks_are_those_of_scipy() -> None:
     from scipy.stats import rankdata
 
     column = np.random.default_rng(0).integers(0, 9, 50).astype(np.float64)
-    np.testing.assert_array_equal(perceptrons._ranks(column), rankdata(column))
+    np.testing.assert_array_equal(losses._ranks(column), rankdata(column))
 
 
 @pytest.mark.timing

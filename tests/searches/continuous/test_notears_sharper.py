@@ -15,10 +15,10 @@ from isthmus import simulate
 from isthmus.graphs import DAG, Knowledge
 from isthmus.metrics import shd
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss
-from isthmus.searches.base import SearchResult, drive
-from isthmus.searches.continuous.cuts import left_by
-from isthmus.searches.continuous.notears import Notears
-from isthmus.searches.continuous.notears_penalties import EdgePrice, EqualNoiseEBIC
+from isthmus.searches.base import SearchResult
+from isthmus.searches.notears import Notears
+from isthmus.searches.notears_penalties import EdgePrice, EqualNoiseEBIC, left_by
+from isthmus.watch import drive
 
 Floats = NDArray[np.float64]
 

@@ -17,18 +17,16 @@ from tests.patience import LATENESS
 from tests.searches.watching import Polls, stopped
 
 from isthmus import simulate
+from isthmus.arrays import Floats, completed, completed_within
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, QuadraticLoss
-from isthmus.results.status import Ending
-from isthmus.searches.base import SearchResult, Watch, drive
-from isthmus.searches.continuous.background import BackgroundCall
-from isthmus.searches.continuous.cuts import best_cut
-from isthmus.searches.continuous.notears import Notears
-from isthmus.searches.continuous.notears_penalties import EqualNoiseEBIC, RefitEBIC
-from isthmus.searches.continuous.relaxation import ExponentialAcyclicity, LogDet, _inverse
-from isthmus.types import Floats, completed, completed_within
+from isthmus.searches.base import SearchResult
+from isthmus.searches.notears import Notears
+from isthmus.searches.notears_penalties import BackgroundCall, EqualNoiseEBIC, RefitEBIC, best_cut
+from isthmus.searches.relaxation import ExponentialAcyclicity, LogDet, _inverse
+from isthmus.watch import Ending, Watch, drive
 
-MODULES = [f"isthmus.searches.continuous.{name}" for name in ("relaxation", "refinement", "cuts")]
+MODULES = [f"isthmus.searches.{name}" for name in ("relaxation", "refinement", "cuts")]
 LOSSES = [QuadraticLoss, LikelihoodLoss]
 AnyLoss = type[QuadraticLoss] | type[LikelihoodLoss]
 
@@ -86,7 +84,7 @@ def test_the_score_of_a_stopped_run_is_that_of_its_weights(monkeypatch: pytest.M
         value = loss.value_and_gradient(weights)[0] + 0.05 * np.abs(weights).sum()
         assert best.score == pytest.approx(value, rel=1e-9)
     stages: set[str] = set()
-    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("isthmus.watch._REPORT_INTERVAL", 0.0)
     drive(
         begun(Notears(penalty=0.05), loss), "x", report=lambda p: stages.add(p.text.split(",")[0])
     )

@@ -14,13 +14,12 @@ from tests.searches.watching import stopped
 
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, ScoreTable, list_parent_sets
-from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
 from isthmus.searches import Search, SearchResult, drive
-from isthmus.searches.exact.astar import AStar
-from isthmus.searches.exact.ilp import ILP
-from isthmus.searches.exact.subset_dp import SubsetDP
+from isthmus.searches.astar import AStar, SubsetDP
+from isthmus.searches.ilp import ILP
 from isthmus.testing import check_search, enumerate_dags
+from isthmus.watch import Ending
 
 SCIP = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra [ilp] is not there")
 EXACT = [AStar(), AStar(pattern=3), SubsetDP(), pytest.param(ILP(), marks=SCIP)]

@@ -18,14 +18,13 @@ from tests.searches.exact.test_exact import solve, tied_table
 from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
-from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu
 from isthmus.searches import SearchResult, Watch, drive
-from isthmus.searches.exact.astar import AStar
-from isthmus.searches.exact.components import decompose
-from isthmus.searches.exact.ilp import ILP, ClusterConstraints
-from isthmus.searches.exact.near_best import graphs_around
+from isthmus.searches.astar import AStar
+from isthmus.searches.ilp import ILP, ClusterConstraints
+from isthmus.searches.near_best import decompose, graphs_around
 from isthmus.testing import enumerate_dags
+from isthmus.watch import Ending
 
 SCIP = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra [ilp] is not there")
 both = pytest.mark.parametrize("make", [AStar, pytest.param(ILP, marks=SCIP)])
@@ -217,7 +216,7 @@ def stopped(
 def test_a_run_that_is_stopped_lists_what_is_proven(
     make: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isthmus.searches.exact.ilp._SLICE", 0.004)
+    monkeypatch.setattr("isthmus.searches.ilp._SLICE", 0.004)
     local, every = problem(BDeu(), 1, 60, 4)
     lengths, proven = [], False
     for found in stopped(make(n_best=300), local):
@@ -243,7 +242,7 @@ def test_a_run_that_is_stopped_lists_what_is_proven(
 def test_an_integer_program_that_is_stopped_lists_the_first_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("isthmus.searches.exact.ilp._SLICE", 0.01)
+    monkeypatch.setattr("isthmus.searches.ilp._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
     whole = scores(solve(AStar(n_best=150), table))
     some = [found for found in stopped(ILP(n_best=150), table) if has_networks(found)]
@@ -256,7 +255,7 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
 @SCIP
 @pytest.mark.parametrize("calls", [1, 3, 10, 30])
 def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.searches.exact.ilp._SLICE", 0.01)
+    monkeypatch.setattr("isthmus.searches.ilp._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
     whole = scores(solve(AStar(n_best=150), table))
     choice, seen = ClusterConstraints.choice, []

@@ -22,8 +22,8 @@ from isthmus.objectives import LocalScore, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
 from isthmus.searches import ASOBS, ILP, OBS, AStar, KnownOrder, RBNets, SubsetDP, Watch, drive
-from isthmus.searches.exact.astar import group_nodes
-from isthmus.searches.exact.components import Component
+from isthmus.searches.astar import group_nodes
+from isthmus.searches.near_best import Component
 
 pytestmark = [
     pytest.mark.timing,

@@ -21,11 +21,11 @@ from isthmus.graphs import CPDAG, DAG, Knowledge
 from isthmus.kernels.greedy import begin_xges
 from isthmus.kernels.scoring import foreign_score
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.results.status import Ending
 from isthmus.scores import BIC, K2, GaussianBIC
 from isthmus.searches import XGES, Progress, SearchResult, Watch, drive
 from isthmus.statistics import CountPlan, Counts, Moments, Schema
 from isthmus.testing import enumerate_dags
+from isthmus.watch import Ending
 
 NAMES = tuple(f"v{i:02d}" for i in range(70))
 
@@ -196,7 +196,7 @@ def test_discrete_scores() -> None:
 
 
 def as_counts(codes: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Counts:
-    from isthmus.sources import as_source
+    from isthmus.tables import as_source
 
     return as_source(codes).counts(CountPlan.everything())
 
@@ -317,7 +317,7 @@ def test_progress_says_where_the_search_is(monkeypatch: pytest.MonkeyPatch) -> N
         texts.add(progress.text.split(" ", 1)[1])
         scores.append(progress.score)
 
-    monkeypatch.setattr("isthmus.runs._REPORT_INTERVAL", 0.0)
+    monkeypatch.setattr("isthmus.watch._REPORT_INTERVAL", 0.0)
     found, status = drive(begin(XGES(), python), "test", report=hear)
     assert texts == {"changes", "deletions left to try"}
     assert scores[0] <= scores[-1] == pytest.approx(found.score)

@@ -19,7 +19,7 @@ from isthmus.objectives import list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import GaussianBIC
 from isthmus.searches import drive
-from isthmus.searches.orders.known_order import KnownOrder
+from isthmus.searches.boss import KnownOrder
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 

@@ -19,9 +19,9 @@ from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
 from isthmus.searches import Boss, Search, SearchResult, Watch, drive
-from isthmus.searches.exact.astar import AStar
-from isthmus.searches.orders.table_searches import ASOBS, OBS, OrderSearchState
-from isthmus.searches.tables import TableLines
+from isthmus.searches.astar import AStar
+from isthmus.searches.base import TableLines
+from isthmus.searches.table_searches import ASOBS, OBS, OrderSearchState
 from isthmus.testing import check_search
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")

@@ -23,7 +23,7 @@ from isthmus.objectives import ScoreTable, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, GaussianBIC
 from isthmus.searches import Watch, drive
-from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant, Replay, Visits, Walks
+from isthmus.searches.rbnets import RBNets, RBNetsVariant, Replay, Visits, Walks
 
 jax = pytest.importorskip("jax")
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")

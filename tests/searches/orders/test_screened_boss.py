@@ -10,7 +10,7 @@ import pytest
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.compose import defaults, prepare, statistics_kept
+from isthmus.arrays import Floats, completed
 from isthmus.graphs import Knowledge
 from isthmus.kernels import _native
 from isthmus.objectives import (
@@ -23,7 +23,8 @@ from isthmus.objectives import (
     MatrixCorrelations,
 )
 from isthmus.statistics import CountPlan, Schema, StandardisedColumns
-from isthmus.types import Floats, completed
+from isthmus.verbs import defaults, prepare
+from isthmus.verbs import kept as statistics_kept
 
 
 def data_of(d: int, edges: int, n: int, seed: int) -> tuple[ist.DAG, dict[str, Floats]]:

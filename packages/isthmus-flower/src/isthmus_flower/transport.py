@@ -9,10 +9,9 @@ from typing import final
 from flwr.app import Message
 from flwr.serverapp import Grid
 
-from isthmus.joint.agreement.roster import Roster
-from isthmus.joint.transport.base import Timeouts, Watcher
-from isthmus.joint.transport.nodes import NodeTransport
 from isthmus_flower.messages import packed, unpacked
+from isthmus_joint.agreement.roster import Roster
+from isthmus_joint.transport.base import NodeTransport, Timeouts, Watcher
 
 LOOK = 0.5
 """Seconds between two checks for answers."""

@@ -12,7 +12,7 @@ from nvflare.apis.shareable import Shareable, make_reply
 from nvflare.apis.signal import Signal
 
 from isthmus.errors import IsthmusError
-from isthmus.joint import SiteService
+from isthmus_joint import SiteService
 from isthmus_nvflare.settings import MESSAGE, TASK, machine
 
 LOG = "nvflare.log"

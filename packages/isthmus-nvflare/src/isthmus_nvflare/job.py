@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from isthmus.cli.hosted import OPTIONS
+from isthmus_joint.commands.hosted import OPTIONS
 
 INTERVAL = 0.05
 """Seconds after which a site asks for its next task; most of the time of an exchange."""

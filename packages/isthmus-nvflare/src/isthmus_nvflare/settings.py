@@ -6,7 +6,7 @@ from pathlib import Path
 
 from nvflare.apis.fl_context import FLContext
 
-from isthmus.cli.hosted import FILE, Machine
+from isthmus_joint.commands.hosted import FILE, Machine
 
 TASK = "isthmus"
 """The only task: a message to a site, and its answer."""

@@ -1,1 +1,0 @@
-"""Enrolment: cards and signatures travel through the coordinator, which nobody has to trust."""

@@ -1,1 +1,0 @@
-"""Structure learning across sites by ADMM on model parameters (Ng and Zhang 2022)."""

@@ -1,1 +1,0 @@
-"""Tests of conditional independence, one per file."""

@@ -1,1 +1,0 @@
-"""Searches that optimise edge weights."""

@@ -1,1 +1,0 @@
-"""Searches that prove their graph optimal."""

@@ -1,1 +1,0 @@
-"""Tables in memory, in files and in engines."""

@@ -1,0 +1,299 @@
+"""Measure how well networks describe rows that they were not fitted to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.arrays import Floats
+from isthmus.errors import (
+    ArgumentError,
+    DataError,
+    DataWarning,
+    MismatchError,
+    MissingValuesError,
+    ModelWarning,
+    a_type,
+)
+from isthmus.frames import columns_of
+from isthmus.graphs import Knowledge
+from isthmus.networks import (
+    DiscreteNetwork,
+    GaussianNetwork,
+    MixedNetwork,
+    Network,
+    ProbabilityTable,
+)
+from isthmus.networks.column_maps import ColumnMap, read_column
+from isthmus.networks.columns import Unseen, encode_columns, is_absent, label_array, refuse_dates
+from isthmus.options import check_pseudo_count
+from isthmus.results import CrossValidation
+from isthmus.statistics import Kind, Schema, Variable
+from isthmus.tables import Frame, Missing, TimeUnit, as_source, transformed
+from isthmus.verbs.arguments import (
+    AnyScore,
+    AnySearch,
+    check_count,
+    check_kinds,
+    check_missing,
+    check_score,
+    check_seed,
+)
+from isthmus.verbs.impute import observed_log_likelihood
+from isthmus.verbs.learn import learn
+
+_MOST_COMBINATIONS = 1_000_000
+"""Maximum number of combinations of levels that the unknown cells of a row may have."""
+
+
+@overload
+def log_likelihood(
+    network: Network, data: object, *, per_row: Literal[False] = ..., unseen: Unseen = ...
+) -> float: ...
+@overload
+def log_likelihood(
+    network: Network, data: object, *, per_row: Literal[True], unseen: Unseen = ...
+) -> Floats: ...
+def log_likelihood(
+    network: Network, data: object, *, per_row: bool = False, unseen: Unseen = "missing"
+) -> float | Floats:
+    """Return the log-likelihood of the rows of a table under a fitted network.
+
+    Parameters
+    ----------
+    network
+        From ``solution.fit()``, or read from a file.
+    data
+        A table with a column for each node; further columns are ignored. Levels are matched by
+        their values. Of columns that were learned as normal scores, the density of the scores
+        counts.
+    per_row
+        Whether to return the log-likelihood of each row instead of their sum. Rows with the
+        lowest ones are the most unusual.
+    unseen
+        A level that the network does not have counts as an unknown cell of its row, with a
+        warning; ``"error"`` refuses it.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> network = ist.learn(data).fit()
+    >>> round(ist.log_likelihood(network, data) / 1000, 2)
+    -2.19
+
+    The log-likelihood of each row, of which the lowest ones are the most unusual:
+
+    >>> ist.log_likelihood(network, data, per_row=True).shape
+    (1000,)
+    """
+    if not isinstance(network, DiscreteNetwork | GaussianNetwork | MixedNetwork):
+        raise ArgumentError(
+            f"network must have parameters, as solution.fit() gives; {a_type(network)} was given."
+        )
+    levels: Mapping[str, Any] = {} if isinstance(network, GaussianNetwork) else network.levels
+    schema = Schema(
+        tuple(
+            Variable(v, Kind.DISCRETE, levels[v]) if v in levels else Variable(v, Kind.CONTINUOUS)
+            for v in network.dag.nodes
+        )
+    )
+    learned, others = _without_unseen(network, _as_learned(network, data), unseen)
+    found = np.array([])
+    if learned is not None:
+        rows = _rows(learned, schema)
+        network = replace(network, maps={})
+        if isinstance(network, DiscreteNetwork):
+            codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
+            found = network.log_densities(codes)
+        else:
+            found = network.log_densities(_columns(schema, rows))
+    each = np.empty(len(found) + len(others))
+    new = np.isin(np.arange(len(each)), [*others])
+    each[~new], each[new] = found, [*others.values()]
+    return each if per_row else float(each.sum())
+
+
+def _without_unseen(
+    network: Network, data: object, unseen: Unseen
+) -> tuple[object | None, dict[int, float]]:
+    """Return the rows whose levels the network has, if any, and log-likelihoods of the others.
+
+    The probability of a row with a new level is that of its other cells: the sum over all levels
+    of the unknown ones.
+    """
+    columns, _ = columns_of(data)
+    if isinstance(network, GaussianNetwork) or not isinstance(columns, Mapping):
+        return data, {}
+    cells = {v: np.asarray(columns[v]) for v in network.dag.nodes if v in columns}
+    levels = {v: own for v, own in network.levels.items() if v in cells}
+    codes = encode_columns(levels, cells, unseen)
+    new = {
+        v: np.array([k == len(levels[v]) and not is_absent(x) for k, x in pairs], np.bool_)
+        for v, own in codes.items()
+        if (pairs := list(zip(own, cells[v].tolist(), strict=True)))
+    }
+    rows = np.flatnonzero(np.any([*new.values()], axis=0)) if new else np.array([], np.intp)
+    if not len(rows):
+        return data, {}
+    single, found = _with_densities(network), {}
+    for row in rows.tolist():
+        hidden = [v for v, own in new.items() if own[row]]
+        sizes = [len(levels[v]) for v in hidden]
+        if prod(sizes) > _MOST_COMBINATIONS:
+            raise DataError(
+                f"Row {row} has {len(hidden)} levels that the network has not seen, and a sum over "
+                f"{prod(sizes):,} combinations takes too long. Leave the row out."
+            )
+        filled = {v: np.repeat(own[row : row + 1], prod(sizes)) for v, own in cells.items()}
+        grid = np.indices(sizes).reshape(len(sizes), -1)
+        for v, own in zip(hidden, grid, strict=True):
+            filled[v] = label_array(levels[v])[own]
+        found[row] = float(np.logaddexp.reduce(single.log_densities(filled)))
+    kept = np.setdiff1d(np.arange(len(next(iter(cells.values())))), rows)
+    return {v: own[kept] for v, own in cells.items()} if len(kept) else None, found
+
+
+def _with_densities(network: DiscreteNetwork | MixedNetwork) -> MixedNetwork:
+    """Return the same network as one that has a density for each row."""
+    if isinstance(network, MixedNetwork):
+        return replace(network, maps={})
+    tables = {
+        v: ProbabilityTable(network.levels[v], network.dag.parents(v), network.tables[v])
+        for v in network.dag.nodes
+    }
+    return MixedNetwork(network.dag, tables)
+
+
+def cross_validate(
+    data: object,
+    *,
+    folds: int = 10,
+    score: AnyScore | None = None,
+    search: AnySearch | None = None,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
+    pseudo_count: float = 1.0,
+    seed: int = 0,
+) -> CrossValidation:
+    """Learn and fit a network without some of the rows, and measure how well it predicts them.
+
+    Parameters
+    ----------
+    data
+        A table in memory.
+    folds
+        Number of parts into which the rows are divided; each part is left out once.
+    score, search, knowledge
+        As for :func:`~isthmus.learn`.
+    kinds
+        How to read some columns.
+    missing
+        How to handle missing values, as for :func:`~isthmus.learn`; by default they are refused.
+        If a strategy keeps incomplete rows, networks are learned and fitted from incomplete rows,
+        and the likelihood of a row that was left out is that of the values that are there.
+    pseudo_count
+        Weight of the prior of parameters, as for ``solution.fit``. With 0, a combination of
+        levels that is new in a fold has a log-likelihood of minus infinity.
+    seed
+        Random seed of the partition and of the search.
+
+    Returns
+    -------
+    CrossValidation
+        The log-likelihood per row of each fold; higher is better. To compare two scores or
+        searches, call this function twice with the same seed and take the difference.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> print(ist.cross_validate(data, folds=3))
+    Log-likelihood per row -2.2209 (standard error 0.082, 3 folds)
+    """
+    seed = check_seed(seed)
+    check_count(folds, "folds", least=2, optional=False)
+    check_pseudo_count(pseudo_count)
+    check_kinds(kinds)
+    integers = None if score is None else check_score(score).kind
+    source = as_source(data, kinds=kinds, integers=integers, missing=check_missing(missing))
+    schema = source.schema()
+    table = source if isinstance(source, Frame) and source.has_missing else None
+    holes = table is not None
+    try:
+        rows = source.rows() if table is None else table.rows_with_holes()
+    except MismatchError as refusal:
+        raise MismatchError(f"Cross-validation needs rows. {refusal}") from refusal
+    except MissingValuesError as refusal:
+        if missing is None:
+            raise
+        raise MismatchError(
+            f"Cross-validation needs rows in memory if values are missing, and {missing!r} keeps "
+            "incomplete ones. Collect the table first, or use DropRows()."
+        ) from refusal
+    n = len(rows)
+    if n < folds:
+        raise ArgumentError(f"{n} rows cannot be divided into {folds} folds.")
+    order = np.random.default_rng(seed).permutation(n)
+    results, sizes = [], []
+    with warnings.catch_warnings():
+        # What `learn` warns about in the whole table, it would repeat for every fold.
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ModelWarning)
+        for left_out in np.array_split(order, folds):
+            kept = np.setdiff1d(order, left_out)
+            again = missing if holes else None
+            train = Frame(_columns(schema, rows[kept]), schema=schema, missing=again)
+            solution = learn(train, score=score, search=search, knowledge=knowledge, seed=seed)
+            network = solution.fit(pseudo_count=pseudo_count)
+            held_out = _columns(schema, rows[left_out])
+            value = observed_log_likelihood if holes else log_likelihood
+            results.append(value(network, held_out) / len(left_out))
+            sizes.append(len(left_out))
+    return CrossValidation(tuple(results), tuple(sizes))
+
+
+def _as_learned(network: Network, data: object) -> object:
+    """Return a table whose columns are what the network has: scores, levels and numbers."""
+    if not network.maps:
+        return data
+    columns, _ = columns_of(data)
+    if isinstance(columns, Mapping):
+        own = {v: read_column(network.maps, v, c) for v, c in columns.items()}
+        return {v: own[v] for v in network.dag.nodes if v in own}
+    cut = {v: own for v, own in network.maps.items() if isinstance(own, ColumnMap)}
+    return transformed(data, cut).table if cut else data
+
+
+def _rows(data: object, schema: Schema) -> Floats:
+    """Return rows with the levels of a schema, whichever the data have."""
+    columns, _ = columns_of(data)
+    if isinstance(columns, Mapping):
+        for name in set(columns) & set(schema.of_kind(Kind.CONTINUOUS)):
+            refuse_dates(name, np.asarray(columns[name]))
+    source = as_source(data, schema=schema)
+    if source.schema() != schema:
+        source = Frame(_columns(source.schema(), source.rows()), schema=schema)
+    return source.rows()
+
+
+def _columns(schema: Schema, rows: Floats) -> dict[str, NDArray[Any]]:
+    """Return rows as columns of levels and numbers."""
+    columns: dict[str, NDArray[Any]] = {}
+    for i, variable in enumerate(schema.variables):
+        column = rows[:, i]
+        if variable.levels:
+            absent = np.isnan(column)
+            column = label_array(variable.levels)[np.where(absent, 0, column).astype(np.intp)]
+            if absent.any():
+                column = column.astype(object)
+                column[absent] = None
+        columns[variable.name] = column
+    return columns

@@ -1,0 +1,39 @@
+"""Evidence of probability zero is refused by every question in the same way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import DataError
+from isthmus.networks import DiscreteNetwork, MixedNetwork
+from isthmus.verbs.fit import fit
+
+
+def test_discrete_predictions_refuse_impossible_rows() -> None:
+    dag = ist.DAG(["a", "b", "c"], [("a", "b"), ("b", "c"), ("a", "c")])
+    rows = {"a": ["x", "x", "y", "y"], "b": ["x", "x", "y", "y"], "c": ["x", "x", "y", "y"]}
+    network = fit(rows, dag, pseudo_count=0)
+    assert isinstance(network, DiscreteNetwork)
+    given = {"b": ["x", "x"], "c": ["x", "y"]}  # the second row does not occur
+    for ask in (network.predict, network.predict_probabilities):
+        with pytest.raises(DataError, match=r"in 1 row of 2.* row 1"):
+            ask(given, "a")
+    possible = {"b": ["x", "y"], "c": ["x", "y"]}
+    np.testing.assert_array_equal(network.predict(possible, "a"), ["x", "y"])
+
+
+def test_mixed_predictions_refuse_impossible_rows() -> None:
+    rng = np.random.default_rng(0)
+    a = np.repeat(["x", "y"], 20)
+    rows = {"a": a, "b": a, "c": a, "v": rng.normal(size=40)}
+    dag = ist.DAG(["a", "b", "c", "v"], [("a", "b"), ("a", "c"), ("a", "v")])
+    network = fit(rows, dag, pseudo_count=0)
+    assert isinstance(network, MixedNetwork)
+    given: dict[str, list[Any]] = {"b": ["x"], "c": ["y"], "v": [0.0]}
+    for ask in (network.predict, network.predict_probabilities):
+        with pytest.raises(DataError, match="probability zero"):
+            ask(given, "a")
