@@ -146,6 +146,14 @@ def project() -> dict[str, list[str]]:
     return {"": found["dependencies"], **found["optional-dependencies"]}
 
 
+def joint_requirements() -> set[str]:
+    """Return all dependencies of the package for joint studies, without the learner."""
+    path = ROOT / "packages/isthmus-joint/pyproject.toml"
+    found = tomllib.loads(path.read_text("utf-8"))["project"]
+    lists = [found["dependencies"], *found["optional-dependencies"].values()]
+    return {line for each in lists for line in each if not line.startswith("isthmus")}
+
+
 def requirements() -> list[str]:
     """Return what the package needs with all of its extras."""
     known, waiting, found = project(), ["isthmus[all]"], set[str]()
@@ -154,9 +162,9 @@ def requirements() -> list[str]:
         own = re.fullmatch(r"isthmus\[(.*)\]", line)
         if own:
             waiting += [x for name in own[1].split(",") for x in known[name]]
-        else:
+        elif not line.startswith("isthmus-joint"):
             found.add(line)
-    return sorted(found)
+    return sorted(found | joint_requirements())
 
 
 def newest(*folders: str) -> float:
@@ -189,6 +197,8 @@ def install(job: Job, room: Room) -> None:
     job.computed += compiling.computed
     if made < newest("CMakeLists.txt", "src/native"):
         job.run(*pip, "--no-build-isolation", "--no-deps", "-e", ".")
+        joint = "packages/isthmus-joint"
+        job.run(*pip, "--no-build-isolation", "--no-deps", "--no-compile", "-e", joint)
         apps = [x for name in ("flower", "nvflare") for x in ("-e", f"packages/isthmus-{name}")]
         job.run(*pip, "--no-compile", *apps)  # with Flower and NVFlare
     ready.touch()

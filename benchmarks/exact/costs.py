@@ -1,8 +1,8 @@
 """Estimated and measured CPU time of an exact search: the estimates choose the default search.
 
 ``estimated`` is the time to score every family, from the sizes of the data alone
-(``isthmus/scores/criterion.py``); ``measured`` is that of SubsetDP, which leaves out families that a
-bound on the score rules out. The limit in ``isthmus/verbs/defaults.py`` is on the estimate.
+(``isthmus/scores/criterion.py``); ``measured`` is that of SubsetDP, which leaves out families that
+a bound on the score rules out. The limit in ``isthmus/verbs/defaults.py`` is on the estimate.
 
     python benchmarks/exact/costs.py > benchmarks/results/exact-costs.md
 """

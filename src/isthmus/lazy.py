@@ -13,6 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from isthmus.errors import MissingExtraError
+
+JOINT = "isthmus_joint"
+"""The distribution of what runs between organisations, some names of which are offered here."""
+
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a lazy package needs: ``__getattr__``, ``__dir__`` and ``__all__``.
@@ -37,7 +42,12 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if home == package:
             return import_module(f"{package}.{name}")
-        value = getattr(import_module(home), name)
+        try:
+            value = getattr(import_module(home), name)
+        except ModuleNotFoundError as error:
+            if error.name != JOINT:
+                raise
+            raise MissingExtraError(JOINT, "horizontal", f"{package}.{name}") from None
         setattr(module, name, value)
         return value
 

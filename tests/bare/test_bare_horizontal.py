@@ -6,11 +6,20 @@ from importlib.util import find_spec
 
 import pytest
 
+import isthmus as ist
+from isthmus.cli import main
 from isthmus.errors import MissingExtraError
-from isthmus_joint import Identity
+
+pytestmark = pytest.mark.skipif(
+    find_spec("isthmus_joint") is not None, reason="the distribution is installed"
+)
 
 
-@pytest.mark.skipif(find_spec("cryptography") is not None, reason="the extra is installed")
-def test_missing_extra_is_named() -> None:
+def test_names_of_the_missing_distribution_say_what_to_install() -> None:
     with pytest.raises(MissingExtraError, match=r"isthmus\[horizontal\]"):
-        Identity.generate()
+        ist.Federation  # noqa: B018
+
+
+def test_its_commands_say_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["site", "new", "north"]) != 0
+    assert "isthmus[horizontal]" in capsys.readouterr().err

@@ -6,16 +6,16 @@ import argparse
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import entry_points, version
 from pathlib import Path
 from typing import Any
 
 from isthmus.cli.output import Output, begin, discard_output, harmless
 from isthmus.cli.parsing import ExitCode, Parser, UsageError, code_of, in_options, sentence_of
-from isthmus.errors import IsthmusError, IsthmusWarning, NotesWarning
+from isthmus.errors import IsthmusError, IsthmusWarning, MissingExtraError, NotesWarning
 
 EXAMPLES = {
     "datasets list": "isthmus datasets list",
@@ -28,54 +28,6 @@ EXAMPLES = {
     "query": "isthmus query fitted.json --target lung --given xray=yes --do smoke=no",
     "effect": "isthmus effect network.bif patients.csv smoke lung --change no yes --outcome yes",
     "simulate": "isthmus simulate fitted.json --rows 500 -o simulated.csv",
-    "site new": "isthmus site new north --name north --organisation 'North Hospital'",
-    "site enrol": "isthmus site enrol north study isthmus://... --name north "
-    "--organisation 'North Hospital' --data pressure.csv",
-    "coordinator new": "isthmus coordinator new lead --host coordinator.example.org",
-    "study variables": "isthmus study variables --continuous age 0 120 --continuous pressure 0 300 "
-    "-o variables.toml",
-    "coordinator draft": "isthmus coordinator draft lead study --author north/identity.pem "
-    "--title 'Blood pressure' --purpose 'Causes of high blood pressure' "
-    "--variables variables.toml --sites 3",
-    "coordinator status": "isthmus coordinator status lead study",
-    "coordinator run": "isthmus coordinator run lead study -o network.html",
-    "study show": "isthmus study show study",
-    "study code": "isthmus study code",
-    "site policy": "isthmus site policy north study",
-    "site pin": "isthmus site pin north east/card.toml south/card.toml",
-    "study check": "isthmus study check north study",
-    "study sign": "isthmus study sign north study",
-    "site freeze": "isthmus site freeze north study --data pressure.csv",
-    "site dry-run": "isthmus site dry-run north study",
-    "site join": "isthmus site join north study",
-    "site certify": "isthmus site certify north",
-    "ledger show": "isthmus ledger show north",
-    "ledger verify": "isthmus ledger verify north",
-    "ledger heads": "isthmus ledger heads north",
-    "ledger repair": "isthmus ledger repair north",
-    "ledger rotate": "isthmus ledger rotate north",
-    "ledger testify": "isthmus ledger testify north east -o north-about-east.json",
-    "ledger restore": "isthmus ledger restore east north-about-east.json south-about-east.json",
-    "site rotate": "isthmus site rotate north",
-    "site files": "isthmus site files north",
-    "site erase": "isthmus site erase north --study study",
-    "coordinator files": "isthmus coordinator files lead",
-    "coordinator erase": "isthmus coordinator erase lead --study study",
-    "site accept": "isthmus site accept east north/succession.toml",
-    "party new": "isthmus party new bank --name bank --organisation 'Bank plc' "
-    "--address bank.example.org:9300",
-    "party draft": "isthmus party draft bank joint --title Customers --purpose 'Why they leave' "
-    "--identifier customer --party bank/card.toml bank.toml --party shop/card.toml shop.toml "
-    "--people 3000 3000",
-    "party policy": "isthmus party policy bank joint",
-    "party pin": "isthmus party pin bank shop/card.toml",
-    "party dry-run": "isthmus party dry-run bank joint --data accounts.csv",
-    "party run": "isthmus party run bank joint --data accounts.csv -o network.html",
-    "party status": "isthmus party status bank joint",
-    "party rotate": "isthmus party rotate bank",
-    "party files": "isthmus party files bank",
-    "party erase": "isthmus party erase bank --all",
-    "party accept": "isthmus party accept shop bank/succession.toml",
     "completion": "isthmus completion bash",
 }
 
@@ -90,11 +42,6 @@ COMMANDS = {
     "effect": "estimate the effect of a variable on another in a given graph",
     "simulate": "draw a table from a network, or from a random one",
     "datasets": "list the built-in datasets, or write one to a file",
-    "study": "describe, read, check and sign a study of several parties",
-    "coordinator": "coordinate a federation",
-    "site": "take part in a federation",
-    "party": "learn with another party that holds other columns of the same people",
-    "ledger": "verify and print what has left a site or a party",
     "completion": "print a script that completes commands and options in your shell",
 }
 """Modules of the subcommands, and their lines in the help.
@@ -102,6 +49,19 @@ COMMANDS = {
 A module has a function `add` that describes the command to a `Parser`, and sets ``run`` of each
 leaf: a function from options to an exit code. Only the module of the given command is imported.
 """
+
+JOINT_COMMANDS = {
+    "study": "describe, read, check and sign a study of several parties",
+    "coordinator": "coordinate a federation",
+    "site": "take part in a federation",
+    "party": "learn with another party that holds other columns of the same people",
+    "ledger": "verify and print what has left a site or a party",
+}
+"""Commands of the distribution isthmus-joint, which the help lists where it is not installed."""
+
+GROUP = "isthmus.commands"
+"""Entry points by which other distributions offer commands: a name, and a module as above. The
+module may have ``MEANING``, its line in the help, and ``EXAMPLES`` like those here."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -149,13 +109,38 @@ def parser(arguments: Sequence[str] | None = None) -> Parser:
     root.add_argument("--version", action="version", version=f"isthmus {version('isthmus')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     named = next((a for a in arguments or () if not a.startswith("-")), None)
-    for name, meaning in COMMANDS.items():
+    for name, meaning in (COMMANDS | JOINT_COMMANDS).items():
         command: Parser = commands.add_parser(name, help=meaning)
         if arguments is None or name == named:
-            import_module(f"isthmus.cli.{name}").add(command)
-            for leaf in leaves(command):
-                _complete(leaf)
+            _describe(name, command)
+    if arguments is None or named not in COMMANDS | JOINT_COMMANDS:
+        for point in entry_points(group=GROUP):
+            if point.name not in COMMANDS | JOINT_COMMANDS:
+                meaning = f"a command of {point.module.partition('.')[0]}"
+                _describe(point.name, commands.add_parser(point.name, help=meaning))
     return root
+
+
+def _describe(name: str, command: Parser) -> None:
+    """Import the module of a command, and let it describe its arguments."""
+    module: Any = import_module(f"isthmus.cli.{name}") if name in COMMANDS else _module(name)
+    if module is None:
+        command.set_defaults(leaf=command, run=partial(_not_installed, name), json=False)
+        command.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+        return
+    module.add(command)
+    examples = EXAMPLES | getattr(import_module(module.__package__), "EXAMPLES", {})
+    for leaf in leaves(command):
+        _complete(leaf, examples)
+
+
+def _module(name: str) -> Any:
+    """Return the module of a command of another distribution, if that is installed."""
+    return next((point.load() for point in entry_points(group=GROUP, name=name)), None)
+
+
+def _not_installed(name: str, _: argparse.Namespace) -> ExitCode:
+    raise MissingExtraError("isthmus_joint", "horizontal", f"The command {name}")
 
 
 def leaves(command: Parser) -> Iterator[Parser]:
@@ -168,13 +153,13 @@ def leaves(command: Parser) -> Iterator[Parser]:
             yield from leaves(each)
 
 
-def _complete(leaf: Parser) -> None:
+def _complete(leaf: Parser, examples: Mapping[str, str]) -> None:
     """Add what all commands have: an example in the help, and JSON."""
     leaf.add_argument(
         "--json", action="store_true", help="print one JSON document to standard output"
     )
     leaf.set_defaults(leaf=leaf)
-    example = EXAMPLES.get(leaf.prog.removeprefix("isthmus "), "")
+    example = examples.get(leaf.prog.removeprefix("isthmus "), "")
     leaf.example = example
     if leaf.epilog:
         leaf.description = f"{leaf.description} {leaf.epilog}"

@@ -259,9 +259,9 @@ def _record(details: object) -> list[tuple[str, str]]:
     if not is_dataclass(details):
         return []
     rows: list[tuple[str, str]] = []
-    for field in fields(details):
-        value: Any = getattr(details, field.name)
-        name = _NAMES.get(field.name, field.name.replace("_", " "))
+    for each in fields(details):
+        value: Any = getattr(details, each.name)
+        name = _NAMES.get(each.name, each.name.replace("_", " "))
         if isinstance(value, Mapping):
             rows += [(str(k).replace("_", " "), _text(v)) for k, v in value.items() if _plain(v)]
         elif _plain(value):

@@ -128,23 +128,27 @@ def variable_entries(schema: Schema, bounds: Bounds) -> list[dict[str, object]]:
 #
 # The hash of the installed package, by which a study names the versions that may take part.
 
-ANSWERING = (
-    *("errors.py", "frames.py", "joint", "kernels", "neural", "objectives", "options.py"),
-    *("searches/continuous/acyclicity.py", "sources", "statistics", "types.py"),
-)
-"""The files and folders that carry out the protocol and compute what leaves a site. Others, such as
-searches, reports and commands, can change during a study; a test looks at what runs."""
+ANSWERING = {
+    "isthmus": (
+        *("arrays.py", "errors.py", "frames.py", "kernels", "neural", "objectives", "options.py"),
+        *("searches/notears_penalties.py", "statistics", "tables"),
+    ),
+    "isthmus_joint": ("",),
+}
+"""The files and folders of each package that carry out the protocol and compute what leaves a site.
+Others, such as searches, reports and commands, can change during a study; a test looks at what
+runs."""
 
 
 @lru_cache(maxsize=1)
 def code_hash() -> str:
     """Return the SHA-256 of the source files of the protocol and of what computes answers.
 
-    It covers the Python files of `ANSWERING` as installed, with their paths within the package, and
-    the C++ files that the core was compiled from. It does not depend on where the package is
+    It covers the Python files of `ANSWERING` as installed, with their paths within each package,
+    and the C++ files that the core was compiled from. It does not depend on where the package is
     installed, nor on the compiler.
     """
-    return hash_of_package(package_folder(), _native.source_hash())
+    return hash_of_packages(package_folders(), _native.source_hash())
 
 
 DEPENDENCIES = (
@@ -170,34 +174,40 @@ def dependency_hash() -> str:
     return digest(*parts).hex()
 
 
-def package_folder() -> Path:
-    """Return the folder of the source files of this package."""
-    spec = find_spec("isthmus")
-    if spec is None or spec.origin is None:
+def package_folders() -> dict[str, Path]:
+    """Return the folders of the source files of both packages."""
+    specs = {name: find_spec(name) for name in ANSWERING}
+    origins = {
+        name: spec.origin for name, spec in specs.items() if spec is not None and spec.origin
+    }
+    if origins.keys() != ANSWERING.keys():
         raise StudyError(
             "The source files of the package cannot be found, so no study can name its version. "
             "Install it from a wheel or from source."
         )
-    return Path(spec.origin).parent
+    return {name: Path(origin).parent for name, origin in origins.items()}
 
 
-def answers(path: Path) -> bool:
-    """Return whether a file of the package is part of what answers."""
-    return any(path.is_relative_to(each) for each in ANSWERING)
+def answers(package: str, path: Path) -> bool:
+    """Return whether a file of a package is part of what answers."""
+    if path.parts[0] == "commands":
+        return False
+    return any(path.is_relative_to(each) for each in ANSWERING[package])
 
 
-def hash_of_package(root: Path, core: str) -> str:
+def hash_of_packages(roots: Mapping[str, Path], core: str) -> str:
     """Return the SHA-256 of the Python files that answer, and of the compiled core's hash."""
     parts: list[bytes] = []
-    found = [
-        (path.relative_to(root).as_posix(), path)
-        for path in root.rglob("*.py*")  # stubs, too: they say which names are imported when used
-        if path.suffix in {".py", ".pyi"} and answers(path.relative_to(root))
-    ]
-    for name, path in sorted(found):
-        parts += [name.encode(), path.read_bytes()]
-    if not parts:
-        raise StudyError(f"There are no source files in {root}, so they have no hash.")
+    for package, root in sorted(roots.items()):
+        found = [
+            (path.relative_to(root).as_posix(), path)
+            for path in root.rglob("*.py*")  # stubs, too: they say which names are imported
+            if path.suffix in {".py", ".pyi"} and answers(package, path.relative_to(root))
+        ]
+        if not found:
+            raise StudyError(f"There are no source files in {root}, so they have no hash.")
+        for name, path in sorted(found):
+            parts += [f"{package}/{name}".encode(), path.read_bytes()]
     return "sha256:" + digest(*parts, core.encode()).hex()
 
 

@@ -309,7 +309,8 @@ class AskCounts(StatisticRequest["list[Integers]"]):
     follows from smaller cores. The empty core comes first: the frequencies of single levels and the
     number of rows.
 
-    In a study with differential privacy, there are two requests; see `isthmus_joint.noise.statistics`.
+    In a study with differential privacy, there are two requests; see
+    `isthmus_joint.noise.statistics`.
 
     Parameters
     ----------
