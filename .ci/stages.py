@@ -346,7 +346,7 @@ def tests(job: Job, room: Room) -> None:
 def other_tests(job: Job, room: Room) -> None:
     """The second half: whatever is in no other stage, so that no new folder is forgotten."""
     elsewhere = [f"--ignore={name}" for name in (PROCESSES, *ALGORITHMS, *FIRST_HALF)]
-    folders = ("tests", "src")
+    folders = ("tests", "src", "packages/isthmus-joint/src")
     pytest(job, room.environment("full"), *elsewhere, *folders, engines="1")
 
 
@@ -365,7 +365,7 @@ def timing(job: Job, room: Room) -> None:
 def processes(job: Job, room: Room) -> None:
     """Sites, coordinators and servers as processes."""
     others = f"--ignore-glob={ROOT / PROCESSES}/test_vertical_*.py"
-    folders = (PROCESSES, "packages")
+    folders = (PROCESSES, "packages/isthmus-flower", "packages/isthmus-nvflare")
     pytest(job, room.environment("full"), *folders, others, *AGAIN, engines="1")
 
 

@@ -24,7 +24,7 @@ from tests.processes.test_horizontal_faults import SHIFTED
 
 from isthmus.cli import ExitCode, main
 from isthmus_joint import verify
-from isthmus_joint.agreement.study import package_folder
+from isthmus_joint.agreement.study import package_folders
 from isthmus_joint.transport.certificates import free_port
 
 PATIENT = ("--gather", "200", "--answer", "60", "--pause", "200")
@@ -266,9 +266,8 @@ def test_an_absence_of_a_month(life: Federated) -> None:
 def test_the_software_is_upgraded(life: Federated) -> None:
     """b08: a change of plots needs nothing; a change of the protocol is admitted by the study."""
     other = life.folder / "other"
-    shutil.copytree(
-        package_folder(), other / "isthmus", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for name, folder in package_folders().items():
+        shutil.copytree(folder, other / name, ignore=shutil.ignore_patterns("__pycache__"))
     plots = other / "isthmus" / "plots" / "style.py"
     plots.write_text(plots.read_text() + "\n# changed\n")
     life.draft("first")
@@ -277,7 +276,7 @@ def test_the_software_is_upgraded(life: Federated) -> None:
     code, last = life.coordinate("first", *PATIENT)
     assert (code, last) == (0, "The result is over all 4 sites of the study.")
     life.stop()
-    masks = other / "isthmus" / "joint" / "secure_sum" / "masks.py"
+    masks = other / "isthmus_joint" / "secure_sum" / "masks.py"
     masks.write_text(masks.read_text() + "\n# changed\n")
     life.draft("second")
     life.join("second", "s1", path=str(other))
