@@ -25,6 +25,7 @@ import pytest
 
 DOCTEST_FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 SANDBOX = "_sandbox"
+JOINT = "packages/isthmus-joint/src"
 HERE = Path(__file__).parent
 HAS_HYPOTHESIS = find_spec("hypothesis") is not None
 
@@ -77,7 +78,7 @@ def _snippets() -> Callable[..., Any]:
             Sybil(path=".", patterns=["README.md", "CONTRIBUTING.md"], parsers=pages, **alone),
             Sybil(path="docs", patterns=["*.md"], excludes=["_build/*"], parsers=pages, **alone),
             Sybil(path="src", patterns=["*.py"], parsers=docstrings, **alone),
-            Sybil(path="packages/isthmus-joint/src", patterns=["*.py"], parsers=docstrings, **alone),
+            Sybil(path=JOINT, patterns=["*.py"], parsers=docstrings, **alone),
         ]
     ).pytest()
 
