@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import isthmus as ist
+from isthmus.tables import Missing
 
 LEAST_COVERED = 0.9
 """Share of intervals that must contain the truth, or whose table must have a note."""
@@ -162,7 +163,7 @@ def _binary(rng: Rng, n: int) -> Numbers:
     return Numbers({"z": z, "x": np.where(treated, "t", "c"), "y": y}, 1.0, 2.0)
 
 
-def with_gaps(numbers: Numbers, rng: Rng, share: float, missing: ist.Missing) -> Numbers:
+def with_gaps(numbers: Numbers, rng: Rng, share: float, missing: Missing) -> Numbers:
     """Return the same with values missing completely at random."""
     table = {
         name: np.where(rng.random(len(column)) < share, np.nan, column)

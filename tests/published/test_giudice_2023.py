@@ -22,11 +22,11 @@ def divergence(posterior: ist.Posterior, wanted: dict[ist.DAG, float]) -> float:
     ensemble = posterior.ensemble
     weights = np.asarray(ensemble.weights, dtype=float)
     weights = weights / weights.sum()
-    own: dict[frozenset, float] = {}
+    own: dict[frozenset[tuple[str, str]], float] = {}
     for dag, weight in zip(ensemble.dags, weights, strict=True):
         own[frozenset(dag.edges)] = own.get(frozenset(dag.edges), 0.0) + weight
     truth = {frozenset(dag.edges): p for dag, p in wanted.items()}
-    return sum(p * np.log(p / truth[e]) for e, p in own.items() if p > 0)
+    return float(sum(p * np.log(p / truth[e]) for e, p in own.items() if p > 0))
 
 
 def test_the_weighted_draws_are_closer_to_the_posterior_than_the_draws() -> None:

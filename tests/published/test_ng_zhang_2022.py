@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,14 @@ def algorithm_1(parts: list[np.ndarray], penalty: float, iterations: int) -> np.
             for s, b in zip(moments, betas, strict=True)
         ]
 
-        def value(both, own=own, betas=betas, alpha=alpha, rho1=rho1, rho2=rho2):
+        def value(
+            both: Any,
+            own: Any = own,
+            betas: Any = betas,
+            alpha: float = alpha,
+            rho1: float = rho1,
+            rho2: float = rho2,
+        ) -> Any:
             w = (both[: d * d] - both[d * d :]).reshape(d, d)
             power = expm(w * w)
             h = np.trace(power) - d

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import factorial, log, pi
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from isthmus.published import k2_score, private_k2, stirling_score
 from isthmus.published.wright_yang_2004 import Paillier
 
 
-def parties(rows: int, seed: int = 1) -> tuple[dict, dict, ist.DAG]:
+def parties(rows: int, seed: int = 1) -> tuple[dict[str, Any], dict[str, Any], ist.DAG]:
     data = ist.datasets.asia(rows=rows, seed=seed)
     first = ("asia", "smoke", "either", "dysp")
     alice = {name: data[name] for name in first}
@@ -39,8 +40,8 @@ def test_stirling_is_the_printed_sum() -> None:
     assert stirling_score([[50, 70]], constants=True) == pytest.approx(
         k2_score([[50, 70]]), abs=1 / 600 + 1 / 840
     )
-    for counts in ([[0, 9]], [[0, 0]]):  # 0! = 1; the formula is 8 % too small for 1!
-        assert stirling_score(counts, constants=True) == pytest.approx(k2_score(counts), abs=0.09)
+    for few in ([[0, 9]], [[0, 0]]):  # 0! = 1; the formula is 8 % too small for 1!
+        assert stirling_score(few, constants=True) == pytest.approx(k2_score(few), abs=0.09)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 from scipy.linalg import expm
 from scipy.optimize import minimize
@@ -12,19 +15,21 @@ from isthmus import simulate
 from isthmus.errors import ArgumentError, GraphError, SchemaError
 from isthmus.published import WeightedGraph, notears
 
+Matrix = npt.NDArray[np.float64]
 
-def rules(x: np.ndarray, penalty: float) -> np.ndarray:
+
+def rules(x: Matrix, penalty: float) -> Matrix:
     """Follow the description of the authors' program step by step, without the library."""
     n, d = x.shape
     x = x - x.mean(axis=0, keepdims=True)
     free = [(0, 0) if i == j else (0, None) for i in range(d) for j in range(d)] * 2
     state = {"rho": 1.0, "alpha": 0.0}
 
-    def constraint(w):
+    def constraint(w: Matrix) -> tuple[float, Matrix]:
         power = expm(w * w)
-        return np.trace(power) - d, power.T * w * 2
+        return float(np.trace(power)) - d, power.T * w * 2
 
-    def value(both):
+    def value(both: Matrix) -> tuple[float, Matrix]:
         w = (both[: d * d] - both[d * d :]).reshape(d, d)
         rest = x - x @ w
         loss, slope = 0.5 / n * (rest**2).sum(), -1.0 / n * x.T @ rest
@@ -49,7 +54,7 @@ def rules(x: np.ndarray, penalty: float) -> np.ndarray:
     return (best[: d * d] - best[d * d :]).reshape(d, d)
 
 
-def drawn(seed: int) -> dict[str, np.ndarray]:
+def drawn(seed: int) -> Mapping[str, Matrix]:
     d = 3 + seed % 4
     dag = simulate.erdos_renyi(d, d - seed % 2, seed=seed)
     return simulate.linear(dag, (20, 60, 300)[seed % 3], seed=seed).data
@@ -72,8 +77,9 @@ def test_the_objective_is_printed_equation_2() -> None:
     x = x - x.mean(axis=0)
     w = notears(table, penalty=0.2).weights_before_threshold
 
-    def objective(weights):
-        return 0.5 / len(x) * ((x - x @ weights) ** 2).sum() + 0.2 * np.abs(weights).sum()
+    def objective(weights: Matrix) -> float:
+        loss = 0.5 / len(x) * ((x - x @ weights) ** 2).sum()
+        return float(loss + 0.2 * np.abs(weights).sum())
 
     for i, j in np.argwhere(np.abs(w) > 0.1):
         for step in (-1e-2, 1e-2):

@@ -163,7 +163,7 @@ def test_a_site_whose_process_is_not_there_does_not_answer(
     monkeypatch.setattr(TaskIdentity, "_task_id", 1)
     message = Message(packed(b"data"), 1, "query")
     message.metadata.__dict__["_message_id"] = "1"
-    config = {"isthmus-socket": str(tmp_path / "socket")}
+    config: dict[str, bool | float | int | str] = {"isthmus-socket": str(tmp_path / "socket")}
     reply = client.app(message, Context(1, 1, config, RecordDict(), {}))
     assert unpacked(reply.content) is None
     assert "does not answer" in caplog.text
