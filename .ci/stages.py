@@ -386,7 +386,7 @@ def bare(job: Job, room: Room) -> None:
 # What is made of NumPy, SciPy and narwhals. The compiled core and what is built on it alone do not
 # depend on these versions.
 OLDEST = (
-    *("bare", "statistics", "objectives", "models", "results", "simulate"),
+    *("bare", "statistics", "objectives", "networks", "results", "simulate"),
     *("scores/test_gaussian.py", "scores/test_extended.py", "searches/continuous/test_notears.py"),
 )
 

@@ -110,7 +110,7 @@ def _patterns(away: Floats, covariance: Floats) -> Iterator[tuple[Floats, Floats
 
 _WARM_UP, _COMPLETIONS = 15, 25
 """Completions of the rows that are not used, and that are averaged over. Not tuned: they estimate
-the parameters in ``tests/compose/test_missing_mixed.py`` within three standard errors."""
+the parameters in ``tests/verbs/test_missing_mixed.py`` within three standard errors."""
 
 
 def fit_incomplete(

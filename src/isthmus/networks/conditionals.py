@@ -577,7 +577,7 @@ def _check_terms(
 RANK = 1e-12
 """Share of the largest eigenvalue of a correlation matrix below which one counts as zero.
 
-Rounding leaves about 1e-15 (`tests/models/test_least_squares.py`); eigenvalues above the limit give
+Rounding leaves about 1e-15 (`tests/networks/test_least_squares.py`); eigenvalues above the limit give
 coefficients with at least three correct digits.
 """
 DETERMINED = 1e-14

@@ -60,7 +60,7 @@ _GAMMA_DISCRETE = 0.75
 false_edges.py`` for flags that are rarely true: with 0.5 they have false edges."""
 _MANY_LEVELS = 50
 """A column with more levels may be an identifier, whose levels occur once. `BDeu` favours its edges
-to any other column by about ``log(n) / 2``; see ``tests/compose/test_ugly_tables.py``."""
+to any other column by about ``log(n) / 2``; see ``tests/verbs/test_ugly_tables.py``."""
 
 
 _JEFFREYS = 0.5

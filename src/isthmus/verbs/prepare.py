@@ -1,8 +1,8 @@
 """The path from statistics to an objective: read, check, widen, gather, bind.
 
 Every verb (`learn`, `sample`, `score`, `parent_sets`) goes through `prepare`, so all of them accept
-and refuse the same things in the same words. `compose/joint.py` is the path for objectives that a
-joint source offers itself.
+and refuse the same things in the same words. The path for objectives that a joint source offers
+itself is at the end.
 """
 
 from __future__ import annotations
