@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import isthmus
+import isthmus_joint
 
-SOURCES = Path(isthmus.__file__).parent
+SOURCES = [Path(package.__file__).parent for package in (isthmus, isthmus_joint)]
 MODULES = (
     *("isthmus", "isthmus.datasets", "isthmus.fitting", "isthmus.graphs", "isthmus.io"),
     *("isthmus_joint", "isthmus.metrics", "isthmus.networks", "isthmus.objectives"),
@@ -110,8 +111,8 @@ def test_no_option_has_two_names() -> None:
 
 def test_no_class_name_is_defined_twice() -> None:
     homes = defaultdict(list)
-    for path in SOURCES.rglob("*.py"):
+    for path in (path for folder in SOURCES for path in folder.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
-                homes[node.name].append(str(path.relative_to(SOURCES)))
+                homes[node.name].append(path.name)
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}

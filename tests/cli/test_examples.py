@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli import main
-from isthmus.cli.app import COMMANDS, EXAMPLES, leaves, parser
-from isthmus_joint import FileLedger, Identity
+from isthmus.cli import app, main
+from isthmus.cli.app import COMMANDS, leaves, parser
+from isthmus_joint import FileLedger, Identity, commands
+
+EXAMPLES = app.EXAMPLES | commands.EXAMPLES
 
 LEAVES = [leaf.prog.removeprefix("isthmus ") for leaf in leaves(parser())]
 WITH_OTHERS = {

@@ -14,9 +14,9 @@ from isthmus.cli.inputs import DATASETS
 from isthmus.statistics import Kind
 from isthmus.tables import TimeUnit
 
-# The parser, its errors and plurals, the folder of tables (without reading any), and how packages
+# The parser, its errors, the folder of tables (without reading any), and how packages
 # are lazy.
-LIGHT = {"cli", "errors", "hooks", "lazy", "plurals", "sources"}
+LIGHT = {"cli", "errors", "hooks", "lazy", "tables"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["completion", "bash"]])

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+import isthmus_joint
 import isthmus_joint as joint
 from isthmus import searches, simulate
 from isthmus.errors import ArgumentError, SchemaError, StudyError
@@ -95,8 +96,9 @@ def is_error(item: Any) -> bool:
 
 def public_objects() -> dict[int, Any]:
     found = {}
-    modules = [m.name for m in pkgutil.walk_packages(ist.__path__, "isthmus.")]
-    for name in ["isthmus", *(m for m in modules if "._" not in m)]:
+    walked = [pkgutil.walk_packages(p.__path__, f"{p.__name__}.") for p in (ist, isthmus_joint)]
+    modules = [m.name for found in walked for m in found]
+    for name in ["isthmus", "isthmus_joint", *(m for m in modules if "._" not in m)]:
         module = importlib.import_module(name)
         for item in (getattr(module, each) for each in getattr(module, "__all__", ())):
             if getattr(item, "__module__", "").startswith("isthmus") and not is_error(item):

@@ -577,8 +577,8 @@ def _check_terms(
 RANK = 1e-12
 """Share of the largest eigenvalue of a correlation matrix below which one counts as zero.
 
-Rounding leaves about 1e-15 (`tests/networks/test_least_squares.py`); eigenvalues above the limit give
-coefficients with at least three correct digits.
+Rounding leaves about 1e-15 (`tests/networks/test_least_squares.py`); eigenvalues above the limit
+give coefficients with at least three correct digits.
 """
 DETERMINED = 1e-14
 """Share of its variance below which a variable counts as determined by its regressors.

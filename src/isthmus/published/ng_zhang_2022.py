@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isthmus.arrays import Floats
-from isthmus.errors import ArgumentError, GraphError, MismatchError
+from isthmus.errors import ArgumentError, GraphError, MismatchError, MissingExtraError
 from isthmus.graphs import DAG
 from isthmus.published.weighted_graph import WeightedGraph
 from isthmus.statistics import Kind
 from isthmus.tables import as_source
 from isthmus.verbs.learn import learn
-from isthmus_joint import ADMM, ADMMModel, Federation, LinearClient, NetworkClient, Stiffness
-from isthmus_joint.methods.admm import ADMMCourse, ADMMDetails
-from isthmus_joint.methods.admm_models import (
-    ADMMOptions,
-    ConsensusModel,
-    LinearConsensus,
-    PerceptronConsensus,
-)
+
+if TYPE_CHECKING:
+    from isthmus_joint import ADMMModel, Federation
+    from isthmus_joint.methods.admm_models import ADMMOptions, ConsensusModel
 
 _GROWTH = 1.75, 1.25
 """γ1 and γ2 of Appendix B."""
@@ -31,7 +28,7 @@ _ITERATIONS = 15_000
 def notears_admm(
     sites: Sequence[object] | Mapping[str, object] | Federation,
     *,
-    model: ADMMModel | str = ADMMModel.LINEAR,
+    model: ADMMModel | str = "linear",
     penalty: float | None = None,
     rho: float | None = None,
     iterations: int = 200,
@@ -85,6 +82,16 @@ def notears_admm(
     >>> published.notears_admm(sites).edges
     (('a', 'b'), ('b', 'c'))
     """
+    try:
+        from isthmus_joint import ADMM, ADMMModel, Federation, Stiffness
+        from isthmus_joint.methods.admm import ADMMDetails
+        from isthmus_joint.methods.admm_models import (
+            ADMMOptions,
+            LinearConsensus,
+            PerceptronConsensus,
+        )
+    except ModuleNotFoundError:
+        raise MissingExtraError("isthmus_joint", "horizontal", "notears_admm") from None
     kind = ADMMModel(model)
     if kind is ADMMModel.DYNAMIC:
         raise ArgumentError(
@@ -132,6 +139,9 @@ def _consensus(
     networks: bool,
 ) -> Floats:
     """Do all iterations with plain sums; return the common weights."""
+    from isthmus_joint import LinearClient, NetworkClient
+    from isthmus_joint.methods.admm import ADMMCourse
+
     n = sum(map(len, parts))
     clients = [
         NetworkClient(rows, options.hidden, n, _ITERATIONS)

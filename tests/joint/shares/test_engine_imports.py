@@ -26,8 +26,13 @@ def test_the_engine_imports_numpy_cryptography_and_its_own_package() -> None:
         [sys.executable, "-I", "-c", LISTED], capture_output=True, text=True, check=True
     )
     names = set(json.loads(done.stdout))
-    project = {name for name in names if name.split(".")[0] == "isthmus"}
+    project = {name for name in names if name.split(".")[0] in {"isthmus", "isthmus_joint"}}
     assert {name for name in project if not name.startswith(OWN)} <= LEAVES
     roots = {name.split(".")[0] for name in names} - set(sys.stdlib_module_names)
     foreign = {r for r in roots if not r.startswith("_") and "." not in r}
-    assert foreign - {"sitecustomize", "distutils"} <= {"isthmus", "numpy", "cryptography"}
+    assert foreign - {"sitecustomize", "distutils"} <= {
+        "isthmus",
+        "isthmus_joint",
+        "numpy",
+        "cryptography",
+    }
