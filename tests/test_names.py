@@ -15,7 +15,7 @@ import pytest
 import isthmus
 import isthmus_joint
 
-SOURCES = [Path(package.__file__).parent for package in (isthmus, isthmus_joint)]
+SOURCES = [Path(str(package.__file__)).parent for package in (isthmus, isthmus_joint)]
 MODULES = (
     *("isthmus", "isthmus.datasets", "isthmus.fitting", "isthmus.graphs", "isthmus.io"),
     *("isthmus_joint", "isthmus.metrics", "isthmus.networks", "isthmus.objectives"),

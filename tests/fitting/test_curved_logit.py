@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.fitting.curved_logit import _Search
+from isthmus.fitting.curved_logit import _LogitSearch
 from isthmus.fitting.families import ParentRows, fit_levels
 from isthmus.io.json_text import from_json, to_json
 from isthmus.networks import CurvedLogit, MixedNetwork, MultinomialLogit
@@ -92,7 +92,7 @@ def test_promised_gains_are_score_tests() -> None:
     own = (table["y"] == "yes").astype(np.intp)
     plain = fit_levels(own, ("no", "yes"), family, 1e-9)
     assert isinstance(plain, MultinomialLogit)
-    search = _Search(own, family, plain, 1.0)
+    search = _LogitSearch(own, family, plain, 1.0)
     chance = np.exp(plain.log_probabilities(family.columns(), 400))[:, 1]
     design = np.column_stack([np.ones(400), numbers, codes == 1, codes == 2])
     for (i, length), gain in search._tested(plain).items():
