@@ -198,7 +198,7 @@ def install(job: Job, room: Room) -> None:
     if made < newest("CMakeLists.txt", "src/native"):
         job.run(*pip, "--no-build-isolation", "--no-deps", "-e", ".")
         joint = "packages/isthmus-joint"
-        job.run(*pip, "--no-build-isolation", "--no-deps", "--no-compile", "-e", joint)
+        job.run(*pip, "--no-deps", "--no-compile", "-e", joint)
         apps = [x for name in ("flower", "nvflare") for x in ("-e", f"packages/isthmus-{name}")]
         job.run(*pip, "--no-compile", *apps)  # with Flower and NVFlare
     ready.touch()
