@@ -216,6 +216,7 @@ def main(folder: Path) -> None:
         seconds = follow_readme(python, folder / "index", version, folder)
         print(f"Python {number}: from an empty environment to README's report in {seconds:.0f} s")
     others = [f"{name_of(p)}=={version}" for p in projects(ROOT)[1:]]
+    others.append(f"isthmus[horizontal,privacy,vertical]=={version}")  # these pin one of them
     where = ("--python", folder / "environment/bin/python", "--index", (folder / "index").as_uri())
     run("uv", "pip", "install", "-q", "--dry-run", *where, *others)
     print("can be installed together:", ", ".join(others))

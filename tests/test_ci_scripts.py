@@ -6,14 +6,22 @@ import hashlib
 import json
 import runpy
 import shutil
+import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 SCRIPTS = Path(__file__).parent.parent / ".ci"
 ASSETS = "isthmus/report/assets"
+JOINT = "packages/isthmus-joint/pyproject.toml"
+
+
+def project(file: Path) -> dict[str, Any]:
+    """Return the metadata in a pyproject.toml."""
+    return dict(tomllib.loads(file.read_text("utf-8"))["project"])
 
 
 def wheel(folder: Path, lacking: str) -> Path:
@@ -72,7 +80,22 @@ def test_every_file_names_the_version_of_pyproject(
     assert all("9.8.7" in (tmp_path / file).read_text("utf-8") for file in files)
     pins = (tmp_path / "packages/isthmus-flower/pyproject.toml").read_text("utf-8")
     assert '"isthmus[horizontal]==9.8.7rc1"' in pins
+    assert '"isthmus==9.8.7rc1"' in (tmp_path / JOINT).read_text("utf-8")
+    extras = project(tmp_path / "pyproject.toml")["optional-dependencies"]
+    wanted = {"horizontal": "", "privacy": "[privacy]", "vertical": "[vertical]"}
+    assert {n: extras[n] for n in wanted} == {
+        name: [f"isthmus-joint{own}==9.8.7rc1"] for name, own in wanted.items()
+    }
     assert (tmp_path / "containers/chart/Chart.yaml").read_text().endswith("version: 9.8.7\n")
+
+
+def test_the_conda_recipe_needs_and_states_what_pyproject_does() -> None:
+    yaml = pytest.importorskip("yaml")
+    metadata = project(SCRIPTS.parent / "pyproject.toml")
+    recipe = yaml.safe_load((SCRIPTS.parent / "packaging/conda/recipe.yaml").read_text("utf-8"))
+    run = {line.replace(" ", "") for line in recipe["requirements"]["run"]}
+    assert run == {*metadata["dependencies"], f"python{metadata['requires-python']}"}
+    assert recipe["about"]["license"] == metadata["license"]
 
 
 def test_a_rehearsal_notices_builds_that_differ(tmp_path: Path) -> None:
