@@ -15,9 +15,8 @@ import zipfile
 from pathlib import Path
 
 ASSETS = ("cytoscape.min.js", "dagre.min.js", "licences.txt")
-COMPONENTS = {"nanobind", "robin-map", "unicode-confusables"}
-COMPONENTS |= {"cytoscape", "@dagrejs/dagre", "@dagrejs/graphlib"}
-LICENCES = ("LICENSE", "nanobind.txt", "robin-map.txt", "unicode.txt")
+COMPONENTS = {"nanobind", "robin-map", "cytoscape", "@dagrejs/dagre", "@dagrejs/graphlib"}
+LICENCES = ("LICENSE", "nanobind.txt", "robin-map.txt")
 
 
 def missing(path: Path) -> list[str]:

@@ -2,9 +2,6 @@
 # scikit-build-core puts it into the folder of metadata, where PEP 770 looks for it.
 
 file(READ ${CMAKE_CURRENT_SOURCE_DIR}/src/web/package-lock.json locked)
-file(READ ${CMAKE_CURRENT_SOURCE_DIR}/src/isthmus/joint/agreement/confusables.py confusables)
-string(REGEX MATCH "confusables.txt, version ([0-9.]+)" _ "${confusables}")
-set(unicode_version ${CMAKE_MATCH_1})
 
 # Add a component: its licence (SPDX), and as name and version what a package URL begins with.
 function(add_component type url name version licence)
@@ -22,7 +19,6 @@ endfunction()
 
 add_component(library "pkg:pypi/nanobind" nanobind "${nanobind_VERSION}" BSD-3-Clause)
 add_component(library "" robin-map "" MIT)  # a copy without a version, inside of nanobind
-add_component(data "" unicode-confusables "${unicode_version}" Unicode-3.0)
 if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/src/isthmus/report/assets/cytoscape.min.js)
   foreach(package cytoscape @dagrejs/dagre @dagrejs/graphlib)
     string(JSON version GET "${locked}" packages node_modules/${package} version)

@@ -1,4 +1,4 @@
-"""Write packages/isthmus-joint/src/isthmus_joint/agreement/roster.py from the table of Unicode.
+"""Write confusables.py of isthmus_joint.agreement from the table of Unicode.
 
 Usage: python packaging/write_confusables.py confusables.txt
 The table is at https://www.unicode.org/Public/security/latest/confusables.txt
@@ -12,7 +12,9 @@ from pathlib import Path
 
 from isthmus_joint.agreement.roster import without_marks
 
-TARGET = Path(__file__).parents[1] / "packages/isthmus-joint/src/isthmus_joint/agreement/roster.py"
+TARGET = (
+    Path(__file__).parents[1] / "packages/isthmus-joint/src/isthmus_joint/agreement/confusables.py"
+)
 ALPHABETS = ("LATIN", "GREEK", "CYRILLIC", "DIGIT")
 WIDTH = 85
 

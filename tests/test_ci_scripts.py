@@ -48,7 +48,7 @@ def wheel(folder: Path, lacking: str) -> Path:
     [
         ("", []),
         ("dagre.min.js", ["dagre.min.js"]),
-        ("unicode.txt", ["the licence unicode.txt"]),
+        ("robin-map.txt", ["the licence robin-map.txt"]),
         ("bill", ["its bill of materials"]),
         ("version", ["a bill of materials of version 1.0.0"]),
         ("cytoscape", ["cytoscape in its bill of materials"]),
