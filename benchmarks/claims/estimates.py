@@ -49,7 +49,8 @@ def main() -> None:
         print(lines[-1], flush=True)
     minutes = (time.process_time() - begin) / 60
     arguments = f"--tables {options.tables} --rows {options.rows}"
-    reasons = [f"- {name}, {answer}: {why}." for (name, answer), why in KNOWN_GAPS.items()]
+    gaps = KNOWN_GAPS.items()
+    reasons = [f"- {name}, {answer}: {why} ({share:.0%})." for (name, answer), (share, why) in gaps]
     text = (
         f"Share of 95% intervals that contain the truth, in {options.tables} tables of "
         f"{options.rows:,} rows with a known graph: of an effect, of the mean of a query with "

@@ -31,6 +31,14 @@ def test_an_interval_covers(answer: str) -> None:
     assert not {name: share for name, share in shares.items() if share < LEAST}
 
 
+def test_known_gaps_are_as_wide_as_stated() -> None:
+    """A gap that is closed must leave the list, and one that grows must be seen."""
+    for (name, answer), (stated, _) in KNOWN_GAPS.items():
+        own = [covered(NAMES[name], answer, seed, n) for n in (300, 500) for seed in range(10)]
+        assert not any(noted for _, noted in own), name
+        assert np.mean([inside for inside, _ in own]) == pytest.approx(stated, abs=0.101), name
+
+
 def test_lines_alone_do_not_cover() -> None:
     """So that the cells above can fail."""
     for name in ("curved confounder", "saturating confounder", "product of two confounders"):
