@@ -58,7 +58,7 @@ def solution(edges: list[tuple[str, str]], knowledge: ist.Knowledge | None) -> S
     return Solution(dag, 1.0, status, Disclosure.none(), "Chosen.", knowledge=knowledge)
 
 
-def test_u11_directions_that_tiers_fix_are_not_called_determined() -> None:
+def test_directions_that_tiers_fix_are_not_called_determined() -> None:
     edges = [("a", "c"), ("b", "c"), ("c", "d")]
     assert solution(edges, None).directions.unmeasured == tuple(edges)
     chain = [("a", "b"), ("b", "c")]
@@ -77,7 +77,7 @@ def test_parents_that_knowledge_keeps_apart_determine_nothing() -> None:
     assert solution(collider, apart).directions == Directions(fixed=tuple(collider))
 
 
-def test_a06_a_collider_that_tiers_force_is_not_the_data_s() -> None:
+def test_a_collider_that_tiers_force_is_not_the_data_s() -> None:
     rng = np.random.default_rng(0)
     y = rng.normal(size=400)
     table = {"x": 0.3 * y + rng.normal(size=400), "y": y, "z": 0.3 * y + rng.normal(size=400)}
@@ -104,7 +104,7 @@ def test_knowledge_leaves_to_the_data_what_they_decide() -> None:
     assert all(5 <= learned.directions.margins[e] < 50 for e in learned.directions.determined)
 
 
-def test_a05_a_direction_that_hinges_on_little_is_open_everywhere(tmp_path: Path) -> None:
+def test_a_direction_that_hinges_on_little_is_open_everywhere(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 300))
     table = {"a": a, "b": b, "c": a + b + rng.normal(size=300)}
@@ -153,14 +153,14 @@ def test_targets_of_interventions_are_data_also_in_a_file(tmp_path: Path) -> Non
     assert Solution.load(tmp_path / "s.isthmus").directions == learned.directions
 
 
-def test_u1_nothing_released_is_said_in_a_sentence(tmp_path: Path) -> None:
+def test_nothing_released_is_said_in_a_sentence(tmp_path: Path) -> None:
     learned = ist.learn(ist.datasets.asia(rows=200, seed=1))
     assert str(learned.disclosure) == "No data were released: nothing left this process."
     learned.report(tmp_path / "r.html")
     assert "Data released" not in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-def test_u4_the_report_of_a_posterior_says_how_probable_a_direction_is(tmp_path: Path) -> None:
+def test_the_report_of_a_posterior_says_how_probable_a_direction_is(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 4000))
     table = {"a": a, "b": b, "c": a + b + 0.3 * rng.normal(size=4000)}
@@ -173,7 +173,7 @@ def test_u4_the_report_of_a_posterior_says_how_probable_a_direction_is(tmp_path:
     assert "<td>learned</td>" not in page
 
 
-def test_u10_an_ensemble_speaks_of_shares() -> None:
+def test_an_ensemble_speaks_of_shares() -> None:
     dags = [ist.DAG(["a", "b", "c"], e) for e in ([("a", "b")], [("b", "a")], [("a", "b")])]
     dags.append(ist.DAG(["a", "b", "c"], [("a", "b"), ("b", "c")]))
     text = str(ist.Ensemble.from_dags(dags))
@@ -186,7 +186,7 @@ ADULT = Path(__file__).parents[3] / "shared" / "data" / "uci"
 
 @pytest.mark.skipif(not ADULT.is_dir(), reason="the tables are not here")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
-def test_a05_halves_of_adult_do_not_contradict_each_other() -> None:
+def test_halves_of_adult_do_not_contradict_each_other() -> None:
     """15,000 rows of each half; see ``benchmarks/margins.py`` for more tables."""
     pandas = pytest.importorskip("pandas")
     names = (

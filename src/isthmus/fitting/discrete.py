@@ -89,9 +89,9 @@ def _weight(counts: Floats, centre: Floats) -> float:
 _ENOUGH = 6
 """Residual degrees of freedom from which a configuration has a regression of its own.
 
-Chosen by the log-likelihood of new rows (`tests/repro/test_w05_mixed_prior.py`). With fewer, the
-variance of few residuals is often far too small; with more, configurations of different spread are
-mixed without need.
+Chosen by the log-likelihood of new rows (`tests/fitting/test_prior_of_mixed_fits.py`). With fewer,
+the variance of few residuals is often far too small; with more, configurations of different
+spread are mixed without need.
 """
 _BATCH = 2**18
 """Numbers in the covariance matrices of the configurations that are solved at a time."""

@@ -446,7 +446,7 @@ def prior_derivatives(d: Design, point: Floats) -> Derivatives:
 
 _SCALES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
 """Length scales that are looked at, first for all parents alike, then for one at a time at the best
-mode so far. The prior leaves no mass below; see ``tests/repro/test_w16_gp_missed_mode.py``."""
+mode so far. The prior leaves no mass below; see ``tests/scores/test_gp_modes.py``."""
 _NOISE = 0.4
 """Where the noise starts at each of them."""
 _MOST_CLIMBS = 3

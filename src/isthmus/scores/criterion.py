@@ -291,7 +291,7 @@ def log_dirichlet(table: Integers | Floats, per_cell: float) -> Floats:
 _LEAST_VARIANCE = 0.2
 """Pairs do not show dependences that only three variables have, such as an exclusive or, so less
 than this is not believed. A binary variable and its noisy copy have at most 0.44. See the exclusive
-or in ``tests/repro/test_w07_nodeaverage_direction.py``."""
+or in ``tests/scores/test_missingness_has_no_direction.py``."""
 
 
 class Criterion(Score[Counts, LocalScore]):

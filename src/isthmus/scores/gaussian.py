@@ -259,7 +259,7 @@ class GaussianEBIC(Score[Moments | StandardisedColumns, LocalScore]):
 _FAR = 1e3
 """Squared distance of the means, in units of the scatter, from which the two are kept apart.
 
-Their sum then loses three digits more than the scatter has (`tests/repro/test_w22_bge_offset.py`).
+Their sum then loses three digits more than the scatter has (see `test_bge_far_from_zero.py`).
 Scores are then computed in Python, which takes longer.
 """
 

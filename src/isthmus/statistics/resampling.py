@@ -17,7 +17,7 @@ from isthmus.statistics.schema import Schema
 
 _FALSE_ALARMS = 0.002
 """Nominal probability that series of one level are said to differ in some variable. It is below the
-1 % that tests/repro/test_w14_bootstrap_series.py allows, because short series with strong
+1 % that tests/verbs/test_bootstrap_of_series.py allows, because short series with strong
 autocorrelation exceed it."""
 _MIN_ROWS = 12
 """Realisations with fewer rows are not compared: a third of them would be too few steps."""

@@ -93,7 +93,7 @@ class TableCounter:
 # --- In how many rows both of two columns have a value, and what that allows to be learned ------
 
 FEWEST = 5
-"""Two columns with fewer common rows are refused: see tests/repro/test_missing_pairs.py.
+"""Two columns with fewer common rows are refused: see tests/verbs/test_missing_pairs.py.
 
 With none, their dependence is not identified. With four or less, the standard error of a
 correlation is at least 0.5, and one row decides.

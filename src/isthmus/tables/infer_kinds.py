@@ -22,7 +22,7 @@ from isthmus.tables.written_numbers import is_bound, is_unclear, is_year_first
 NUMBERS = 5
 """Whole numbers with at least this many different values, and ordered categories with at least this
 many levels, are read as numbers. As nominal categories, answers on a scale lost all edges in
-`tests/repro/test_w09_counts_likert.py`."""
+`tests/tables/test_counts_and_scales.py`."""
 FEW = 20
 """A note names whole numbers that are read as numbers and have at most this many values."""
 _MANY = 1_000

@@ -30,7 +30,7 @@ _NEAR = 0.5
 """Two rows are one step apart if their difference is nearer to one step than this, in steps."""
 _MAX_SPREAD = 0.25
 """Largest standard deviation, in steps, of the differences that are called a step. With normal
-jitter, one step in twenty is then mistaken for a gap; see tests/repro/test_w06_series.py."""
+jitter, one step in twenty is then mistaken for a gap; see tests/tables/test_steps_of_time.py."""
 _EXACT = 1e-3
 """Deviations below this share of a step are rounding of the stamps, not jitter."""
 _MIN_SHARE = 0.1

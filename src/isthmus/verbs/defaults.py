@@ -44,7 +44,7 @@ _EXACT_SECONDS = 1.0
 from sizes; bounds on the score make it shorter. See ``benchmarks/exact/costs.py``."""
 _SLOW_FAMILY = 5e-3
 """From this many seconds per family of two parents on, a search must score as few families as it
-can: one hill climb. See ``tests/repro/test_w13_gp_default_search.py``."""
+can: one hill climb. See ``tests/verbs/test_default_search.py``."""
 _REPEATED_STARTS, _MANY_VARIABLES = 4, 200
 """Starts of Boss per replicate of a bootstrap; a single one with more variables than this."""
 _POSTERIOR_SECONDS, _PER_PAIR_OF_SETS = 20.0, 1e-8

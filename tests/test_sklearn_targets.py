@@ -1,0 +1,133 @@
+"""The estimator reads the column to predict as `learn` does, and can be told otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.notes import noted
+
+import isthmus as ist
+from isthmus.errors import SchemaError
+
+pytest.importorskip("sklearn")
+pd = pytest.importorskip("pandas")
+
+from sklearn.base import is_classifier, is_regressor  # noqa: E402
+from sklearn.model_selection import cross_val_score  # noqa: E402
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+from isthmus.sklearn import BayesianNetwork  # noqa: E402
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.normal(size=(300, 3)), columns=list("abc"))
+Y = np.round(500 + 100 * X["a"] + 50 * X["b"] + 10 * RNG.normal(size=300))
+
+
+@pytest.mark.parametrize("dtype", [int, float])
+def test_whole_numbers_are_a_regression(dtype: Any) -> None:
+    model = BayesianNetwork().fit(X[:200], Y[:200].astype(dtype))
+    assert not hasattr(model, "classes_")
+    assert is_regressor(model)
+    assert not is_classifier(model)
+    assert model.score(X[200:], Y[200:]) > 0.95
+
+
+CLASSES: dict[str, Any] = {
+    "text": np.where(X["a"] > 0, "up", "down"),
+    "Booleans": np.asarray(X["a"] > 0),
+    "four whole numbers": np.clip(np.round(X["a"]), -1, 2).astype(int),
+    "four digits as text": np.clip(np.round(X["a"]), -1, 2).astype(int).astype(str),
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_few_values_and_text_are_classes(name: str) -> None:
+    model = BayesianNetwork().fit(X, CLASSES[name])
+    assert model.classes_.tolist() == sorted(set(CLASSES[name].tolist()))
+    assert is_classifier(model)
+    assert not is_regressor(model)
+    assert model.score(X, CLASSES[name]) > 0.5
+
+
+def test_a_note_says_that_five_to_twenty_whole_numbers_are_no_classes() -> None:
+    y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
+    with noted("'a_' has whole numbers.*kinds={'a_': 'discrete'}"):
+        model = BayesianNetwork().fit(X, y.rename("a_"))
+    assert is_regressor(model)
+    assert is_classifier(BayesianNetwork(kinds={"a_": "discrete"}).fit(X, y.rename("a_")))
+
+
+# clipped values make curved effects
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
+def test_the_kind_can_be_chosen_before_fit() -> None:
+    y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
+    classifier, regressor = (BayesianNetwork(target_kind=k) for k in ("discrete", "continuous"))
+    assert is_classifier(classifier)
+    assert is_regressor(regressor)
+    assert not is_classifier(BayesianNetwork())
+    assert not is_regressor(BayesianNetwork())
+    assert len(classifier.fit(X, y).classes_) == 7
+    assert regressor.fit(X, y).score(X, y) > 0.8
+    assert cross_val_score(regressor, X, y, cv=3).min() > 0.8
+    named = BayesianNetwork(target="a", target_kind=ist.Kind.DISCRETE).fit(X.assign(a=y))
+    assert is_classifier(named)
+    with pytest.raises(SchemaError, match="kind of the target"):
+        BayesianNetwork(target_kind="classes").fit(X, y)
+
+
+def test_a_second_fit_forgets_the_classes() -> None:
+    model = BayesianNetwork().fit(X, CLASSES["text"])
+    assert model.fit(X, Y).score(X, Y) > 0.95
+    assert not hasattr(model, "classes_")
+
+
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
+def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
+    cuts = [-np.inf, -1, -0.5, 0, 0.5, 1, np.inf]
+    table = pd.DataFrame(
+        {
+            "a": [f"{v:.2f}".replace(".", ",") for v in X["a"]],
+            "b": pd.cut(X["b"], cuts, labels=list("zyxwvu"), ordered=True),
+        }
+    )
+    with noted("ordered categories"):
+        model = BayesianNetwork().fit(table, Y)
+    assert model.solution_.reading["b"].read_as == "continuous"
+    assert model.score(table, Y) > 0.9
+
+
+@pytest.mark.parametrize("text", ["{:.1f}", "{:.0f}"])
+def test_text_numbers_are_a_regression(text: str) -> None:
+    y = np.array([text.format(v).replace(".", ",") for v in Y + X["a"]])
+    model = BayesianNetwork().fit(X, y)
+    assert is_regressor(model)
+    assert model.score(X, y) > 0.95
+    declared = pd.Series(np.round(X["a"]).clip(-3, 3).astype(int).astype(str), dtype="category")
+    assert is_classifier(BayesianNetwork().fit(X, declared))
+
+
+def test_numbers_are_read_as_they_were_written_in_fit() -> None:
+    table = pd.DataFrame({"a": [f"{v:.2f}".replace(".", ",") for v in X["a"]]})
+    model = BayesianNetwork().fit(table, X["a"] + 0.1 * X["b"])
+    short, long = (model.predict(pd.DataFrame({"a": [t]})) for t in ("1,00", "1,000"))
+    assert short == long
+    assert model.predict(pd.DataFrame({"a": [1.0]})) == short
+    assert np.isfinite(model.score(table.assign(), X["a"]))
+    for wrong in ("1.25", "1 kg", "one"):
+        with pytest.raises(SchemaError, match="fit has not read"):
+            model.predict(pd.DataFrame({"a": [wrong]}))
+
+
+def test_dates_get_the_usual_advice() -> None:
+    table = X.assign(d=pd.date_range("2024-01-01", periods=300))
+    with pytest.raises(SchemaError, match=r"'d' .*datetime64"):
+        BayesianNetwork().fit(table, Y)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["discrete", "continuous"])
+def test_the_checks_of_scikit_learn(kind: str) -> None:
+    results = check_estimator(BayesianNetwork(target_kind=kind), on_fail=None)
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []
