@@ -22,6 +22,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Self, final
 
+from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
 from isthmus.errors import FormatError, IsthmusError, StudyError
 from isthmus_joint.agreement.cards import SHARED_FILE_NAME, Card, Folder
 from isthmus_joint.agreement.identity import (
@@ -31,7 +33,6 @@ from isthmus_joint.agreement.identity import (
     Verifier,
     digest,
     read_signatures,
-    require,
 )
 from isthmus_joint.agreement.roster import printable
 from isthmus_joint.agreement.study import Study
@@ -111,9 +112,6 @@ def roster_code(study: Study) -> str:
     It follows from the name, the organisation and the key of each site, and from the keys of the
     author and the coordinator. The same parties have the same code in every study.
     """
-    require()
-    from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
-
     members = sorted((m.name, m.organisation, m.key) for m in study.members)
     texts = [(name.encode(), organisation.encode(), key) for name, organisation, key in members]
     parties = digest(study.author, study.coordinator or b"", *(digest(*m) for m in texts))

@@ -1,8 +1,4 @@
-"""Identities and the cryptographic primitives, all from the library `cryptography`.
-
-The library is imported in the functions that use it, so that this module can be imported without
-it.
-"""
+"""Identities and the cryptographic primitives, all from the library `cryptography`."""
 
 from __future__ import annotations
 
@@ -12,15 +8,26 @@ import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, final
+from typing import Annotated, Any, NoReturn, final
 
-from isthmus.errors import FormatError, MissingExtraError
+from cryptography.exceptions import InvalidSignature, InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+
+from isthmus.errors import FormatError
 from isthmus_joint.agreement.toml import Hex, Reader, Text, document, plain
 from isthmus_joint.records.private_files import require_private, write_private
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 KEY = 32
 SIGNATURE = 64
@@ -36,14 +43,6 @@ _PREFIX = "ed25519:"
 
 class PassphraseError(FormatError):
     """A key cannot be read without its passphrase."""
-
-
-def require() -> None:
-    """Raise `MissingExtraError` if `cryptography` is not installed."""
-    try:
-        import cryptography  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError("cryptography", "horizontal", "A federation") from error
 
 
 def digest(*parts: bytes) -> bytes:
@@ -85,24 +84,16 @@ class Agreement:
     """An X25519 key pair to agree on secrets with others."""
 
     def __init__(self, private: X25519PrivateKey | None = None) -> None:
-        require()
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
         self._private = X25519PrivateKey.generate() if private is None else private
         self.public: bytes = self._private.public_key().public_bytes_raw()
 
     @classmethod
     def from_secret(cls, secret: Secret) -> Agreement:
         """Return the key pair with these private bytes."""
-        require()
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
         return cls(X25519PrivateKey.from_private_bytes(secret.reveal()))
 
     def shared(self, public: bytes) -> Secret:
         """Return the secret shared with another key; `ValueError` for a key of small order."""
-        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
-
         return Secret(self._private.exchange(X25519PublicKey.from_public_bytes(public)))
 
     def __repr__(self) -> str:
@@ -111,9 +102,6 @@ class Agreement:
 
 def derive(secret: Secret, salt: bytes, info: bytes, length: int = KEY) -> Secret:
     """Derive a key with HKDF-SHA256."""
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
     return Secret(HKDF(SHA256(), length, salt, info).derive(secret.reveal()))
 
 
@@ -122,8 +110,6 @@ def stream(key: Secret, length: int) -> Iterator[bytes]:
 
     Pieces of `PIECE` bytes stay in the processor's cache.
     """
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-
     cipher: Any = Cipher(algorithms.ChaCha20(key.reveal(), bytes(16)), mode=None)
     encryptor, zeros = cipher.encryptor(), bytes(min(PIECE, length))
     for start in range(0, length, PIECE):
@@ -132,16 +118,11 @@ def stream(key: Secret, length: int) -> Iterator[bytes]:
 
 def seal(key: Secret, message: bytes, bound: bytes) -> bytes:
     """Encrypt and authenticate with ChaCha20-Poly1305. Each key is used only once."""
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     return ChaCha20Poly1305(key.reveal()).encrypt(bytes(12), message, bound)
 
 
 def unseal(key: Secret, sealed: bytes, bound: bytes) -> bytes | None:
     """Decrypt; ``None`` if a byte was changed or the key is wrong."""
-    from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
     try:
         return ChaCha20Poly1305(key.reveal()).decrypt(bytes(12), sealed, bound)
     except InvalidTag:
@@ -160,9 +141,6 @@ class Verifier:
 
     def verify(self, public: bytes, signature: bytes, message: bytes) -> bool:
         """Return whether this key signed this message."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
         seen = digest(public, signature, message)
         if seen in self._good:
             return True
@@ -187,18 +165,11 @@ class Identity:
     @classmethod
     def generate(cls) -> Identity:
         """Create a new identity."""
-        require()
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], passphrase: str | None = None) -> Identity:
         """Read a file that `save` wrote, and that nobody but its owner can read."""
-        require()
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
         require_private(Path(path))
         data = Path(path).read_bytes()
         if b"ENCRYPTED" in data and passphrase is None:
@@ -216,13 +187,6 @@ class Identity:
 
     def save(self, path: str | os.PathLike[str], passphrase: str | None = None) -> None:
         """Write to a new file (PKCS #8, PEM) that only its owner can read, maybe encrypted."""
-        from cryptography.hazmat.primitives.serialization import (
-            BestAvailableEncryption,
-            Encoding,
-            NoEncryption,
-            PrivateFormat,
-        )
-
         hidden = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
         text = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden)
         write_private(path, text)

@@ -61,15 +61,12 @@ class RunDisplay:
 
     def __enter__(self) -> Self:
         if sys.stderr.isatty() and not self._as_json:
-            try:
-                from rich.console import Console
-                from rich.live import Live
-            except ImportError:
-                pass
-            else:
-                console = Console(stderr=True)
-                self._live = Live(self._table(), console=console, auto_refresh=False)
-                self._live.start()
+            from rich.console import Console  # which runs without a terminal do not need
+            from rich.live import Live
+
+            console = Console(stderr=True)
+            self._live = Live(self._table(), console=console, auto_refresh=False)
+            self._live.start()
         self._write()
         return self
 

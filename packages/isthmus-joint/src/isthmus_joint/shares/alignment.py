@@ -19,9 +19,11 @@ import secrets
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+from cryptography.hazmat.primitives.asymmetric import ec, x25519
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, MissingExtraError
@@ -66,8 +68,6 @@ class Multiplier:
     """A secret number by which points are multiplied."""
 
     def __init__(self) -> None:
-        from cryptography.hazmat.primitives.asymmetric import x25519
-
         self._key = x25519.X25519PrivateKey.generate()
         self._read = x25519.X25519PublicKey.from_public_bytes
 
@@ -274,10 +274,7 @@ def _shuffled(values: Sequence[T]) -> list[T]:
 # For each transfer, the choosing party sends two points. The key of each is the point plus a hash
 # of the other one, so that nobody can know the secret number of both keys.
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    Point: TypeAlias = ec.EllipticCurvePublicKey
+Point: TypeAlias = ec.EllipticCurvePublicKey
 
 PRIME = 2**256 - 2**224 + 2**192 + 2**96 - 1
 ENCODED = 33
@@ -291,8 +288,6 @@ def offer_seeds(link: Link, number: int) -> tuple[list[tuple[bytes, bytes]], byt
 
     The other party calls `choose_seeds` at the same time.
     """
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     secret = ec.generate_private_key(ec.SECP256R1())
     sent = encoded(secret.public_key())
     link.send(sent)
@@ -318,8 +313,6 @@ def choose_seeds(link: Link, choices: Sequence[int]) -> tuple[list[bytes], bytes
     choices
         Which of the two seeds to take, 0 or 1, for each transfer.
     """
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     received = link.receive()
     theirs = decoded(received)
     own, sent = [], b""
@@ -378,8 +371,6 @@ def negative(point: Point) -> Point:
 
 def encoded(point: Point) -> bytes:
     """Return a point as bytes."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
     return point.public_bytes(Encoding.X962, PublicFormat.CompressedPoint)
 
 
@@ -395,14 +386,10 @@ def decoded(data: bytes) -> Point:
 
 def _point(data: bytes) -> Point:
     """Return the point that these bytes are, or raise `ValueError`."""
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     return ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), data)
 
 
 def _at(x: int, y: int) -> Point:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     return ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
 
 

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from numpy.typing import NDArray
 
 from isthmus_joint.shares.link import Words, added, broken, negative, total
@@ -403,8 +405,6 @@ class _Check:
     """A linear hash of bits, under a key that depends on all that was sent."""
 
     def __init__(self, session: bytes, number: int, message: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         start = b"isthmus check" + session + number.to_bytes(8, "little")
         key = hashlib.sha256(start + hashlib.sha256(message).digest()).digest()
         self._tag = AESGCM(key)
@@ -423,8 +423,6 @@ class _Pads:
     """Random numbers from keys, different ones for each transfer."""
 
     def __init__(self, session: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
         self.session = session
         self.used = 0
         key = hashlib.sha256(b"isthmus numbers" + session).digest()[:KEY]
@@ -461,8 +459,6 @@ def _padded(number: int) -> int:
 
 def _stream(seed: bytes) -> Any:
     """Return what encrypts zeros to random bytes, without end."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
     return Cipher(algorithms.AES(seed), modes.CTR(bytes(KEY))).encryptor()
 
 

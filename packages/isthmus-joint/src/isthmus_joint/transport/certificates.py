@@ -19,13 +19,24 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import final
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP384R1,
+    EllipticCurvePrivateKey,
+    generate_private_key,
+)
+from cryptography.hazmat.primitives.hashes import SHA384
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from isthmus.errors import FormatError, StudyError
-from isthmus_joint.agreement.identity import require
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 DAY = timedelta(days=1)
 CLOCKS = timedelta(days=2)
@@ -40,15 +51,11 @@ def own_certificate(
     Another party trusts this certificate alone, because a study names its fingerprint. That of a
     server has the names and addresses of its `hosts`.
     """
-    require()
-    private = _new_key() if key is None else _read_key(key)
+    private = generate_private_key(SECP384R1()) if key is None else _read_key(key)
     return _signed_by_itself(name, private, days, hosts), _pem(private)
 
 
 def _read_key(private: bytes) -> EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
     try:
         key = load_pem_private_key(private, password=None)
     except ValueError as error:
@@ -61,11 +68,6 @@ def _read_key(private: bytes) -> EllipticCurvePrivateKey:
 def _signed_by_itself(
     name: str, key: EllipticCurvePrivateKey, days: int, hosts: Sequence[str] = ()
 ) -> bytes:
-    from cryptography import x509
-    from cryptography.hazmat.primitives.hashes import SHA384
-    from cryptography.hazmat.primitives.serialization import Encoding
-    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
-
     # X.509 allows 64 letters; the whole name of a host is in the alternative names.
     named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
     until = datetime.now(UTC) + days * DAY
@@ -93,8 +95,6 @@ FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
 
 def fingerprint(certificate: bytes | str) -> str:
     """Return the SHA-256 of a certificate in PEM format, as a study names it."""
-    from cryptography.hazmat.primitives.serialization import Encoding
-
     made = _first(certificate)
     return "sha256:" + hashlib.sha256(made.public_bytes(Encoding.DER)).hexdigest()
 
@@ -104,10 +104,7 @@ def alone(certificate: bytes | str) -> bytes:
 
     TLS trusts every certificate of a text, also those after the one that a study names.
     """
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    text: bytes = _first(certificate).public_bytes(Encoding.PEM)
-    return text
+    return _first(certificate).public_bytes(Encoding.PEM)
 
 
 def require_in_time(certificate: bytes | str, whose: str, now: datetime | None = None) -> None:
@@ -123,10 +120,7 @@ def require_in_time(certificate: bytes | str, whose: str, now: datetime | None =
         )
 
 
-def _first(certificate: bytes | str) -> Any:
-    from cryptography import x509
-
-    require()
+def _first(certificate: bytes | str) -> x509.Certificate:
     text = certificate.encode() if isinstance(certificate, str) else certificate
     try:
         return x509.load_pem_x509_certificate(text)
@@ -134,25 +128,11 @@ def _first(certificate: bytes | str) -> Any:
         raise FormatError("This is not a certificate in PEM format.") from error
 
 
-def _new_key() -> EllipticCurvePrivateKey:
-    from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, generate_private_key
-
-    return generate_private_key(SECP384R1())
-
-
 def _pem(key: EllipticCurvePrivateKey) -> bytes:
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-    )
-
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
 
 
-def _host(name: str) -> Any:
-    from cryptography import x509
-
+def _host(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ipaddress.ip_address(name))
     except ValueError:

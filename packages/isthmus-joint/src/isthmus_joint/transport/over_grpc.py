@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Self, TypeAlias, final
 
-from isthmus.errors import FederationError, MissingExtraError, StudyError
+from isthmus.errors import FederationError, StudyError
 from isthmus_joint.agreement.roster import printable
 from isthmus_joint.transport.base import PING, RemoteTransport, SiteState, Timeouts, Watcher, ignore
 from isthmus_joint.transport.certificates import alone, fingerprint, require_in_time
@@ -34,15 +34,13 @@ SUITES = "GRPC_SSL_CIPHER_SUITES"
 
 
 def grpc_library() -> Any:
-    """Import gRPC with TLS 1.3 only, or raise `MissingExtraError` if it is not installed."""
+    """Import gRPC with TLS 1.3 only."""
     if "grpc" not in sys.modules:
         os.environ[SUITES] = CIPHER_SUITES_OF_TLS_1_2  # read once, when gRPC is loaded
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write refused connections to stderr
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "false")
-    try:
-        import grpc
-    except ImportError as error:
-        raise MissingExtraError("grpcio", "horizontal", "A federation over a network") from error
+    import grpc
+
     return grpc
 
 
