@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -327,6 +327,7 @@ def write_draft(
     from isthmus_joint.methods import admm
     from isthmus_joint.noise.answers import require_possible
     from isthmus_joint.secure_sum.protocol import SecureSums
+    from isthmus_joint.transport.certificates import fingerprint
 
     variables, drafted = prepared
     author = load_identity(_author(options))
@@ -339,7 +340,10 @@ def write_draft(
         members=[card.member for card in cards],
         schema=variables.schema,
         bounds=variables.bounds,
-        protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, certificate)),
+        protocol=SecureSums(
+            certificates=tuple(fingerprint(card.certificate) for card in cards),
+            coordinator_certificate=fingerprint(certificate),
+        ),
         requests=drafted.names,
         plan=drafted.plan,
         features=drafted.features,
@@ -358,22 +362,6 @@ def write_draft(
     folder.write_coordinator(certificate, address)
     folder.sign(study.sign(author))
     say(described(study))
-
-
-def _certificates(cards: Mapping[str, Card], coordinator: bytes) -> dict[str, Any]:
-    """Return the certificates that a study pins, as options of its protocol."""
-    from isthmus_joint.transport.certificates import fingerprint
-
-    missing = [name for name, card in cards.items() if not card.certificate]
-    if missing:
-        raise FormatError(
-            f"The cards of {missing} hold no certificate. These sites create one with "
-            "'isthmus site certify', and send their cards again."
-        )
-    return {
-        "certificates": tuple(fingerprint(card.certificate) for card in cards.values()),
-        "coordinator_certificate": fingerprint(coordinator),
-    }
 
 
 def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
