@@ -9,6 +9,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tests.processes.killed_party import COMMAND
 from tests.processes.stand_in_engine import STEPS
 
 from isthmus.cli import ExitCode
+from isthmus_joint.agreement.cards import Card
 from isthmus_joint.shares.two_party import address_of
 from isthmus_joint.transport.certificates import fingerprint, own_certificate
 from isthmus_joint.transport.pinned_channel import PinnedChannel
@@ -229,7 +231,8 @@ def test_stop_file_and_interrupt(companies: Callable[..., Companies]) -> None:
 def test_a_wrong_certificate(companies: Callable[..., Companies]) -> None:
     world = companies()
     certificate, key = own_certificate("shop")
-    (world.home("shop") / "connection.crt").write_bytes(certificate)
+    card = Card.read(world.home("shop") / "card.toml")
+    replace(card, certificate=certificate.decode()).write(world.home("shop") / "card.toml")
     (world.home("shop") / "connection.pem").write_bytes(key)
     world.start("bank", "--gather", "15")
     world.start("shop", extra={"STRANGERS": "3"})
@@ -243,14 +246,13 @@ def test_garbage_of_the_right_party(companies: Callable[..., Companies]) -> None
     """Someone with the shop's key sends bytes that are no message."""
     world = companies()
     world.start("bank")
-    home, card = world.home("shop"), world.home("bank") / "connection.crt"
-    pinned = Credentials(
-        home / "connection.crt", home / "connection.pem", card, fingerprint(card.read_bytes())
-    )
-    line = next(
-        x for x in (world.home("bank") / "card.toml").read_text().splitlines() if "addr" in x
-    )
-    host, port = address_of(line.split('"')[1])
+    cards = [Card.read(world.home(name) / "card.toml") for name in ("shop", "bank")]
+    own, trusted = world.folder / "own.crt", world.folder / "trusted.crt"
+    for path, card in zip((own, trusted), cards, strict=True):
+        path.write_text(card.certificate)
+    pin = fingerprint(cards[1].certificate)
+    pinned = Credentials(own, world.home("shop") / "connection.pem", trusted, pin)
+    host, port = address_of(cards[1].address)
     channel = PinnedChannel.dial((host, port + 1), pinned, "bank", 30.0)
     channel._outbox.put(os.urandom(1000))
     assert world.processes["bank"].wait(MINUTE) == ExitCode.ABORTED

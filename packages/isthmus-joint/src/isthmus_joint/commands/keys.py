@@ -22,6 +22,8 @@ from isthmus_joint.commands.described import parties_of
 if TYPE_CHECKING:
     from isthmus_joint.agreement.cards import Card
 
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
 PASSPHRASE = "ISTHMUS_PASSPHRASE"
 """Environment variable with the passphrase of keys, for services without a terminal."""
 
@@ -44,6 +46,47 @@ def add_key_actions(action: Callable[..., argparse.ArgumentParser], whose: str) 
     accepted.add_argument(
         "succession", type=Path, metavar="FILE", help="the peer's succession.toml"
     )
+
+
+def add_names(parser: argparse.ArgumentParser, whose: str, *, required: bool = True) -> None:
+    """Add the options of a new site or party."""
+    parser.add_argument("--name", required=required, help=f"name of the {whose} in studies")
+    parser.add_argument(
+        "--organisation", required=required, help=f"legal entity that operates the {whose}"
+    )
+    parser.add_argument(
+        "--passphrase", action="store_true", help="protect the private key by a passphrase"
+    )
+
+
+def new_card(options: argparse.Namespace, whose: str, address: str = "") -> Card:
+    """Create the private folder of a site or a party, with its keys and its card."""
+    from isthmus_joint.agreement.cards import Card
+    from isthmus_joint.agreement.identity import Identity, key_fingerprint, key_text
+    from isthmus_joint.agreement.roster import Member
+    from isthmus_joint.records.private_files import write_private
+    from isthmus_joint.transport.certificates import own_certificate
+
+    if not NAME.fullmatch(options.name):
+        raise FormatError(
+            f"{options.name!r} cannot be the name of a {whose}. Use letters, digits, '-', '_' and "
+            "'.'."
+        )
+    home: Path = options.home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    identity = Identity.generate()
+    identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
+    certificate, key = own_certificate(options.name)
+    write_private(home / "connection.pem", key)
+    member = Member(options.name, options.organisation, identity.public)
+    card = Card(member, certificate.decode(), address)
+    card.write(home / "card.toml")
+    say(
+        f"Created the {whose} {options.name!r} in {home}. Its private keys never leave this folder."
+    )
+    say(f"Public key: {key_text(identity.public)}")
+    say(f"Fingerprint: {key_fingerprint(identity.public)}")
+    return card
 
 
 def load_identity(path: Path) -> Any:

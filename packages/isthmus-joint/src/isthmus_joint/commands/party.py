@@ -10,7 +10,7 @@ from typing import Any
 from isthmus.cli.output import say
 from isthmus.cli.parsing import ExitCode, host_and_port
 from isthmus.cli.result_files import check_outputs
-from isthmus.errors import ArgumentError, FormatError, MismatchError, counted
+from isthmus.errors import ArgumentError, MismatchError, counted
 from isthmus.tables.read_table import read_table
 from isthmus_joint.commands.arguments import add_action
 from isthmus_joint.commands.described import described
@@ -24,10 +24,11 @@ from isthmus_joint.commands.joint_runs import (
 from isthmus_joint.commands.keys import (
     add_file_actions,
     add_key_actions,
+    add_names,
     load_identity,
-    new_passphrase,
+    new_card,
 )
-from isthmus_joint.commands.site import NAME, draft_policy
+from isthmus_joint.commands.site import draft_policy
 
 RUNS = 3
 
@@ -41,17 +42,13 @@ def add(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "party")
     new = action("new", "create keys, a certificate and a card", _new, study=False)
-    new.add_argument("--name", required=True, help="name of the party in studies")
-    new.add_argument("--organisation", required=True, help="legal entity that operates the party")
+    add_names(new, "party")
     new.add_argument(
         "--address",
         required=True,
         metavar="HOST:PORT",
         help="where the other party reaches this one; the next port must be free as well. Only the "
         "first party of a study listens",
-    )
-    new.add_argument(
-        "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
     add_key_actions(action, "party")
     add_file_actions(action)
@@ -189,33 +186,14 @@ def _run_options(run: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Card
-    from isthmus_joint.agreement.identity import Identity, key_fingerprint
-    from isthmus_joint.agreement.roster import Member
-    from isthmus_joint.records.private_files import write_private
     from isthmus_joint.shares.two_party import address_of
-    from isthmus_joint.transport.certificates import fingerprint, own_certificate
+    from isthmus_joint.transport.certificates import fingerprint
 
-    if not NAME.fullmatch(options.name):
-        raise FormatError(
-            f"{options.name!r} cannot be the name of a party. Use letters, digits, '-', '_' and "
-            "'.'."
-        )
     address_of(options.address)
-    home: Path = options.home
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    identity = Identity.generate()
-    identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
-    certificate, key = own_certificate(options.name)
-    (home / "connection.crt").write_bytes(certificate)
-    write_private(home / "connection.pem", key)
-    member = Member(options.name, options.organisation, identity.public)
-    card = Card(member, certificate=certificate.decode(), address=options.address)
-    card.write(home / "card.toml")
-    say(f"Created the party {options.name!r} in {home}. Its private keys never leave this folder.")
-    say(f"Fingerprint: {key_fingerprint(identity.public)}")
-    say(f"Certificate: {fingerprint(certificate)}")
-    say(f"Exchange {home / 'card.toml'} with the other party; confirm both by another channel.")
+    card = new_card(options, "party", options.address)
+    say(f"Certificate: {fingerprint(card.certificate)}")
+    path = options.home / "card.toml"
+    say(f"Exchange {path} with the other party; confirm both by another channel.")
     return ExitCode.DONE
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,17 +14,18 @@ from typing import Any
 
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode, UsageError, host_and_port
-from isthmus.errors import FormatError, counted
+from isthmus.errors import counted
 from isthmus.tables.read_table import read_table
 from isthmus_joint.commands.arguments import add_action
 from isthmus_joint.commands.described import NOT_PROMISED, parties_of
 from isthmus_joint.commands.keys import (
     add_file_actions,
     add_key_actions,
+    add_names,
     add_peers,
     confirm_roster,
     load_identity,
-    new_passphrase,
+    new_card,
 )
 from isthmus_joint.commands.ledger import spent_before
 from isthmus_joint.commands.operation import SiteWatch, add_operation_options, watched
@@ -119,7 +119,6 @@ def _frozen(study: Any, extract: Any) -> Iterator[str]:
 
 # --- `isthmus site`: what a site of a federation does, from its keys to its ledger --------------
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 MINIMUM_COHORT = 50
 MINIMUM_CELL = 5
 """Limits of a drafted policy, which the site is expected to edit."""
@@ -137,12 +136,12 @@ def add(command: argparse.ArgumentParser) -> None:
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "site")
     new = action("new", "create keys and a card to give to others", _new, study=False)
-    _add_names(new, required=True)
+    add_names(new, "site")
     enrolled = action("enrol", "send the card, confirm the roster, sign the study", _enrol)
     enrolled.add_argument(
         "invitation", metavar="INVITATION", help="the line that invites the site, isthmus://…"
     )
-    _add_names(enrolled, required=False)
+    add_names(enrolled, "site", required=False)
     _add_exact(enrolled)
     add_table_options(enrolled, required=False)
     add_key_actions(action, "site")
@@ -175,17 +174,6 @@ def _add_exact(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="allow this study without noise. Its sums protect the sites from each other, and no "
         "person from an analyst: whoever is responsible for the data decides",
-    )
-
-
-def _add_names(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add the options of a new site."""
-    parser.add_argument("--name", required=required, help="name of the site in studies")
-    parser.add_argument(
-        "--organisation", required=required, help="legal entity that operates the site"
-    )
-    parser.add_argument(
-        "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
 
 
@@ -231,30 +219,10 @@ def _enrol(options: argparse.Namespace) -> ExitCode:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Card
-    from isthmus_joint.agreement.identity import Identity, key_fingerprint, key_text
-    from isthmus_joint.agreement.roster import Member
-    from isthmus_joint.records.private_files import write_private
-    from isthmus_joint.transport.certificates import own_certificate
-
-    if not NAME.fullmatch(options.name):
-        raise FormatError(
-            f"{options.name!r} cannot be the name of a site. Use letters, digits, '-', '_' and '.'."
-        )
-    home: Path = options.home
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    identity = Identity.generate()
-    identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
-    certificate, key = own_certificate(options.name)
-    write_private(home / "connection.pem", key)
-    member = Member(options.name, options.organisation, identity.public)
-    Card(member, certificate.decode()).write(home / "card.toml")
-    say(f"Created the site {options.name!r} in {home}. Its private keys never leave this folder.")
-    say(f"Public key: {key_text(identity.public)}")
-    say(f"Fingerprint: {key_fingerprint(identity.public)}")
+    new_card(options, "site")
     say(
-        f"Its card is {home / 'card.toml'}. 'isthmus site enrol' sends it to the coordinator of a "
-        "study."
+        f"Its card is {options.home / 'card.toml'}. 'isthmus site enrol' sends it to the "
+        "coordinator of a study."
     )
     return ExitCode.DONE
 

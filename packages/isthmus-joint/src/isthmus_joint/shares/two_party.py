@@ -693,12 +693,12 @@ class TwoParty(Source):
         return outcome
 
     def _credentials(self) -> Credentials:
-        """Return the own certificate and the one that is trusted, alone in its file."""
+        """Return the own certificate and the one that is trusted, each alone in its file."""
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        trusted = self._state / "trusted.crt"
+        own, trusted = self._state / "own.crt", self._state / "trusted.crt"
+        own.write_bytes(alone(Card.read(self._home / "card.toml").certificate))
         trusted.write_bytes(alone(self._cards[self._other.name].certificate))
-        own = self._home / "connection.crt", self._home / "connection.pem"
-        return Credentials(*own, trusted, self._other.certificate)
+        return Credentials(own, self._home / "connection.pem", trusted, self._other.certificate)
 
     def _run(self, request: TwoPartyRequest, credentials: Credentials) -> Computation:
         rank = self._terms.parties.index(self._own)
