@@ -27,8 +27,8 @@ LEVELS = {"a": 2, "b": 2, "c": 3, "d": 2}
 STAND_IN = """
 import os, sys
 from isthmus_joint.transport import pinned_channel, pinned_connection
-from isthmus_joint.shares import party_controller, requests, two_party_run
-two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
+from isthmus_joint.shares import party_controller, requests, two_party
+two_party.ENGINE = (sys.executable, "-m", "tests.processes.stand_in_engine")
 pinned_connection.STRANGERS = float(os.environ.get("STRANGERS", "30"))
 send = pinned_channel.PinnedChannel.send
 def lying(self, message):

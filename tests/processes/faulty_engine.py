@@ -24,15 +24,15 @@ COMMAND = [
     "-c",
     """
 import os, signal, sys
-from isthmus_joint.shares import two_party_run
-two_party_run.ENGINE = (sys.executable, "-m", "tests.processes.faulty_engine")
-opened = two_party_run.TwoPartyRun._open
+from isthmus_joint.shares import two_party
+two_party.ENGINE = (sys.executable, "-m", "tests.processes.faulty_engine")
+opened = two_party.TwoPartyRun._open
 def dying(self, value):
     opened(self, value)
     open(os.environ["FAULT_AT"], "w").close()
     os.kill(os.getpid(), signal.SIGKILL)
 if os.environ["FAULT"] == "party dies":
-    two_party_run.TwoPartyRun._open = dying
+    two_party.TwoPartyRun._open = dying
 from isthmus.cli import main
 raise SystemExit(main())
 """,
