@@ -66,11 +66,23 @@ def test_import_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_import_brings_no_heavy_library() -> None:
-    code = """
+    """Names of joint learning need keys and certificates, so those bring `cryptography`."""
+    stub = Path(str(isthmus.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
+    (listed,) = re.findall(r"^from isthmus_joint import (.+)$", stub, re.MULTILINE)
+    joint = set(listed.split(", "))
+    assert "Federation" in joint
+    assert not HEAVY & imported_by(set(isthmus.__all__) - joint)
+    if find_spec("isthmus_joint") is not None:
+        assert HEAVY & imported_by(joint) == {"cryptography"}
+
+
+def imported_by(names: set[str]) -> set[str]:
+    """The packages that are imported when these names are used."""
+    code = f"""
 import sys, isthmus
-for name in isthmus.__all__: getattr(isthmus, name)
-print(*{name.partition('.')[0] for name in sys.modules})"""
-    assert not HEAVY & set(run(code).split())
+for name in {sorted(names)}: getattr(isthmus, name)
+print(*{{name.partition('.')[0] for name in sys.modules}})"""
+    return set(run(code).split())
 
 
 def test_dir_lists_what_can_be_used() -> None:
