@@ -64,8 +64,6 @@ class Invitation:
 
     Attributes
     ----------
-    address
-        Host and port of the coordinator.
     token
         A number that keeps strangers out. It protects no data.
     certificate
@@ -149,17 +147,7 @@ def enrolled_bytes(card: bytes) -> bytes:
 
 @final
 class Desk:
-    """Keeps what sites send, in the folder of the study.
-
-    Parameters
-    ----------
-    folder
-        The folder of the study, in which the draft will be written.
-    number
-        How many sites are expected.
-    say
-        Called with a line for the operator.
-    """
+    """Keeps what sites send, in the folder of the study."""
 
     def __init__(self, folder: Folder, number: int, say: Callable[[str], None]) -> None:
         self._folder, self._number, self._say = folder, number, say
@@ -251,19 +239,7 @@ class Desk:
 
 @contextmanager
 def serving(desk: Desk, home: Path, invitation: Invitation, listen: str) -> Iterator[None]:
-    """Answer sites over TLS while the context is open.
-
-    Parameters
-    ----------
-    desk
-        Keeps what they send.
-    home
-        The private folder of the coordinator, with ``connection.crt`` and ``connection.pem``.
-    invitation
-        The invitation that was sent to the sites, with the port to listen on.
-    listen
-        The network address to listen on.
-    """
+    """Answer sites over TLS while the context is open."""
     require_private(home / "connection.pem")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -371,19 +347,7 @@ FILE = re.compile(
 
 @final
 class Visitor:
-    """A site that enrols.
-
-    Parameters
-    ----------
-    invitation
-        The line that the operator of the coordinator has sent.
-    card
-        The file of the site's card.
-    identity
-        The key of the site.
-    say
-        Called with a line for the person at the site.
-    """
+    """A site that enrols."""
 
     def __init__(
         self, invitation: Invitation, card: Path, identity: Identity, say: Callable[[str], None]

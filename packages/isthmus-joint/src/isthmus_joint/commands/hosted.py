@@ -68,12 +68,6 @@ class Machine:
 
         Parameters
         ----------
-        connect
-            Returns the transport to the sites of a study.
-        results
-            The folder for the results.
-        outputs
-            Names of the files for the results.
         options
             Values of some options of the command, by name without hyphens in front.
         """

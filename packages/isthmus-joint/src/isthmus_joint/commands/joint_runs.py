@@ -30,8 +30,6 @@ def add_joint_options(run: argparse.ArgumentParser, own: str) -> None:
 
     Parameters
     ----------
-    run
-        The command.
     own
         Searches of its own, which depend on the study, for the help.
     """

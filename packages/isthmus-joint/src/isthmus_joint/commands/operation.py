@@ -84,16 +84,8 @@ class SiteWatch:
 
     Parameters
     ----------
-    home
-        The private folder of the site.
-    study
-        The study that it answers.
-    stop_file
-        The file that stops all answers.
     as_json
         Write log lines in JSON to standard error, instead of lines for people to standard output.
-    say
-        Prints a line for people.
     """
 
     def __init__(

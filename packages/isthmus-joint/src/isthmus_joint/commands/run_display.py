@@ -40,8 +40,6 @@ class RunDisplay:
     ----------
     path
         A JSON file that always holds the current state of the run.
-    sites
-        Names of the sites.
     as_json
         Log the states as JSON, and nothing that depends on data, such as scores.
     """

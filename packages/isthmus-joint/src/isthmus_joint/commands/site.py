@@ -372,8 +372,6 @@ def site_service(home: Path, study: Path, watch: Callable[[Any], None] = lambda 
 
     Parameters
     ----------
-    home, study
-        The private folder of the site, and the shared folder of the study.
     watch
         Called with each entry of the ledger when it is written.
 

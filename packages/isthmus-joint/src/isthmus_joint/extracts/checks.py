@@ -181,15 +181,7 @@ class ReleasedColumns:
 def planned_tables(
     counted: Schema, plan: CountPlan, schema: Schema, values: Floats, persons: Integers | None
 ) -> Iterator[Integers]:
-    """Yield the planned tables as numbers of persons, one after the other.
-
-    Parameters
-    ----------
-    counted, plan
-        The discrete variables, and the plan.
-    schema, values, persons
-        The variables, rows and persons of an extract.
-    """
+    """Yield the planned tables as numbers of persons, one after the other."""
     rows = ReleaseCandidates({}, values[:, :0], persons=persons)
     for positions in planned_sets(counted, plan):
         cell = np.zeros(len(values), dtype=np.int64)

@@ -192,8 +192,6 @@ class ExtractRecord:
     ----------
     identity
         The number that the ledger names.
-    study
-        SHA-256 of the study.
     checksum
         SHA-256 of the file with the rows.
     checked

@@ -183,10 +183,6 @@ def freeze_rows(
 
     Parameters
     ----------
-    rows
-        What `read_rows` returned.
-    schema, bounds
-        Those of the study.
     holes
         Whether values of continuous variables may be missing.
     """

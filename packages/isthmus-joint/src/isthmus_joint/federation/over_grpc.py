@@ -24,14 +24,8 @@ def listen(
 
     Parameters
     ----------
-    home
-        The private folder of the coordinator, with ``connection.crt`` and ``connection.pem``.
-    folder
-        The folder that all parties share.
     address
         The network address to listen on; the port is that of the study folder.
-    timeouts, watch
-        As for `RemoteTransport`.
     """
     from isthmus_joint.transport.over_grpc import CoordinatorCredentials, GrpcTransport
 
@@ -56,21 +50,7 @@ def serve(
     until: Callable[[], bool],
     say: Callable[[str], None],
 ) -> None:
-    """Connect a site to the coordinator, and answer until a condition is met.
-
-    Parameters
-    ----------
-    site
-        The service of the site.
-    folder
-        The folder that all parties share.
-    address
-        Host and port of the coordinator.
-    until
-        Whether to stop.
-    say
-        Called with a line for the operator.
-    """
+    """Connect a site to the coordinator, and answer until a condition is met."""
     from isthmus_joint.transport.over_grpc import GrpcSite, SiteCredentials
 
     study, cards, coordinator = folder.study(), folder.cards(), folder.certificate.read_bytes()

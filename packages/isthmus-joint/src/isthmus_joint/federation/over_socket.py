@@ -27,12 +27,8 @@ def serve(site: SiteService, path: Path, until: Callable[[], bool]) -> None:
 
     Parameters
     ----------
-    site
-        The service of the site.
     path
         The socket. One that a killed process left behind is replaced.
-    until
-        Whether to stop.
     """
     path.unlink(missing_ok=True)
     before = os.umask(0o117)

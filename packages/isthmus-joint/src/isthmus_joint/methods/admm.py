@@ -175,8 +175,6 @@ class ADMMCourse:
     ----------
     step
         Number of the next step; step 0 counts sites and rows.
-    sites, rows
-        Number of sites, and of rows of all sites.
     common, rho
         The common parameters and the penalty on disagreement of the next step.
     cycles, moved, apart

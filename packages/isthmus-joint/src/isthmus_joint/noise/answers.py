@@ -53,8 +53,6 @@ def discrete_gaussian(scale: float, size: int) -> Integers:
     ----------
     scale
         Standard deviation of the continuous Gaussian of the same shape.
-    size
-        How many numbers.
     """
     dp = require_opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
@@ -122,13 +120,6 @@ class NoisyAnswers:
 
     A question that is repeated gets the same answer, even after a restart: nobody can average the
     noise away. The answers are kept beside the ledger, whose entries refer to them.
-
-    Parameters
-    ----------
-    study
-        The study, with a section on privacy.
-    writer
-        The site's ledger.
     """
 
     def __init__(self, study: Study, writer: LedgerWriter) -> None:

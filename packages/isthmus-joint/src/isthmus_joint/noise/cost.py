@@ -30,8 +30,6 @@ def cost_of_noise(
 
     Parameters
     ----------
-    name
-        Name of the statistic.
     releases
         The answers that it was estimated from.
     sites
@@ -103,8 +101,6 @@ def forecast(study: Study, rows: int) -> int:
     ----------
     study
         A study with differential privacy that allows moments.
-    rows
-        Number of rows over all sites.
 
     Returns
     -------

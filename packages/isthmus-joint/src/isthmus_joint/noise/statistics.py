@@ -72,8 +72,6 @@ class NoisyEstimate(Generic[S]):
         A valid statistic. Its number of rows is the one whose sampling error would be as large as
         the noise, so that scores, searches and standard errors take the noise for what it is:
         additional uncertainty.
-    rows
-        The estimated number of rows.
     error
         Standard deviation of the noise in the number of rows.
     worth
@@ -94,13 +92,7 @@ class NoisyEstimate(Generic[S]):
 
 
 class NoisyRelease(ABC):
-    """An answer with noise. All sites and the coordinator compute the same noise from the study.
-
-    Parameters
-    ----------
-    study
-        The study, with a section on privacy.
-    """
+    """An answer with noise. All sites and the coordinator compute the same noise from the study."""
 
     def __init__(self, study: Study) -> None:
         assert study.privacy is not None
@@ -213,17 +205,7 @@ def planned_pairs(study: Study) -> CountPlan:
 
 @final
 class NoisyCounts(NoisyRelease):
-    """The answer to one of the two requests.
-
-    Parameters
-    ----------
-    study
-        The study, with a section on privacy and a plan.
-    number
-        Which request.
-    plan
-        The tables that it asks for.
-    """
+    """The answer to one of the two requests."""
 
     def __init__(self, study: Study, number: int, plan: CountPlan) -> None:
         super().__init__(study)
@@ -375,10 +357,6 @@ class NoisyMoments(NoisyRelease):
 
     Parameters
     ----------
-    study
-        The study, with a section on privacy.
-    number
-        Number of the round.
     transform
         The map of the rows; ``None`` for the survey.
     """

@@ -77,8 +77,6 @@ class ContrastLayout:
 
     Attributes
     ----------
-    sizes
-        Number of levels of each variable.
     sets
         Sets of variables whose interactions are summed; the empty one is the number of rows.
     """
@@ -154,8 +152,6 @@ class Interactions:
 
     Attributes
     ----------
-    sizes
-        Number of levels of each variable.
     values, variances
         The estimate of each interaction, and the variance of its noise, in each coordinate.
     """

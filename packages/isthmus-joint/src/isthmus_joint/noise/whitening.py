@@ -86,8 +86,6 @@ class ColumnLayout:
 
     Parameters
     ----------
-    schema
-        The variables.
     bounds
         Public bounds of the continuous variables, to which values are clipped.
     """
@@ -263,8 +261,6 @@ class Map:
 
     Attributes
     ----------
-    used
-        Columns that are mapped, counted with the constant in front.
     matrix
         The map of these columns.
     radius
@@ -314,10 +310,6 @@ class Whitened:
 
     Attributes
     ----------
-    map
-        The map of the round.
-    n
-        Number of rows.
     matrix
         Mean products of the mapped rows. Near the identity if they are white.
     error
@@ -425,10 +417,6 @@ def in_rounds(layout: ColumnLayout, ask: Ask, noise: float) -> tuple[Surveyed, W
 
     Parameters
     ----------
-    layout
-        The columns.
-    ask
-        Asks for a round.
     noise
         Noise of the last round, in units of the square of the radius of its ball.
     """

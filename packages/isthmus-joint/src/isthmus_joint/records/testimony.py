@@ -116,12 +116,6 @@ def restore(
 
     Parameters
     ----------
-    path
-        The ledger.
-    identity
-        The key of the site.
-    testimonies
-        What the others remember.
     everything
         A budget, as ρ, to count as spent because not all others have stated what they remember.
 

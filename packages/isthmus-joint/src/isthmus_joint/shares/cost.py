@@ -78,8 +78,6 @@ class Cost:
 
     Attributes
     ----------
-    cpu
-        CPU seconds of each party.
     traffic
         Bytes that both parties send.
     memory

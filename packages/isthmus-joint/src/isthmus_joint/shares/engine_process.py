@@ -63,8 +63,6 @@ class Inputs:
     ----------
     terms
         What the study says about the computation.
-    request
-        The name of the request.
     people
         Number of people in common, if the rows are already aligned; else how many people the other
         party states to have.

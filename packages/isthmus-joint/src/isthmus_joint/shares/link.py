@@ -110,8 +110,6 @@ class EngineLink:
 
     Parameters
     ----------
-    connection
-        A connection, with TLS or without.
     message_timeout
         Seconds for a message to be sent, or to arrive.
     """

@@ -81,8 +81,6 @@ class PastRun:
 
     Attributes
     ----------
-    number
-        Its number; zero before the first run.
     finished
         Whether it came to its end, or can never be resumed.
     closed
@@ -217,10 +215,6 @@ class Openings:
 
     Parameters
     ----------
-    session
-        The name of this attempt.
-    rank
-        Position of this party in the study.
     limit
         How many values the request opens at most.
     spend

@@ -50,13 +50,6 @@ def private_k2(
 
     Revealed is which parent is added when, and nothing else.
 
-    Parameters
-    ----------
-    columns
-        The variables, all discrete.
-    order
-        Names of all variables; parents come before children.
-
     Returns
     -------
     dag, steps
@@ -123,15 +116,7 @@ def structure_only(
     max_parents: int,
     score: CountScore,
 ) -> FoundNetwork:
-    """Find the best parents of each variable among those before it, and reveal only them.
-
-    Parameters
-    ----------
-    columns
-        The variables, all discrete.
-    order
-        Names of all variables; parents come before children.
-    """
+    """Find the best parents of each variable among those before it, and reveal only them."""
     places = checked_order(columns, order, max_parents)
     sets = parent_sets(places, max_parents)
     terms = [columns.described(), list(order), max_parents, score.name, score.ess]
@@ -247,8 +232,6 @@ def release(engine: SecretSharingRuntime, counts: Words, most: int, smallest: in
     ----------
     counts
         Shares of shape (configurations of the receiver's variables, of the other party's).
-    most
-        The largest number that a count can be.
     smallest
         The smallest number of people in a cell that is not empty.
 

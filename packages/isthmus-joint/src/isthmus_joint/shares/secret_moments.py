@@ -127,10 +127,6 @@ def secret_gaussian_structure(
 
     Parameters
     ----------
-    columns
-        The variables, all numeric; a few.
-    order
-        Names of all variables; parents come before children.
     max_parents
         Most parents of a variable, at most 3.
     """

@@ -72,8 +72,6 @@ class FoundNetwork:
 
     Attributes
     ----------
-    nodes
-        Names of the variables.
     edges
         Pairs of a parent and a child, sorted by their places among the nodes.
     """
@@ -102,8 +100,6 @@ class SharedColumn:
 
     Attributes
     ----------
-    owner
-        Rank of the party that has it.
     levels
         Number of levels; 0 for a numeric variable.
     """
@@ -119,8 +115,6 @@ class Columns:
 
     Parameters
     ----------
-    columns
-        All variables, in the same order at both parties.
     values
         Values of this party's own columns: codes of levels, or numbers.
     knower

@@ -150,8 +150,6 @@ class TwoPartyRun:
 
     Parameters
     ----------
-    folder
-        A private folder for the log of the engine.
     keep
         Writes the result to disk, before the run is over and its values cannot be opened any more.
     """

@@ -294,8 +294,6 @@ class NodeTransport(RemoteTransport, Generic[Node]):
     ----------
     roster
         The study and its sites, which are behind the nodes.
-    timeouts, watch
-        As for `RemoteTransport`.
     """
 
     def __init__(

@@ -47,15 +47,7 @@ def grpc_library() -> Any:
 @final
 @dataclass(frozen=True)
 class CoordinatorCredentials:
-    """The coordinator's certificate, and the certificates that it accepts.
-
-    Attributes
-    ----------
-    certificate, key
-        Certificate and private key of the coordinator, in PEM format.
-    sites
-        The certificate of each site, in PEM format.
-    """
+    """The coordinator's certificate, and the certificates that it accepts."""
 
     certificate: bytes
     key: bytes
@@ -92,15 +84,7 @@ def _is_tls_1_3(shown: Mapping[str, list[bytes]]) -> bool:
 @final
 @dataclass(frozen=True)
 class SiteCredentials:
-    """A site's certificate, and the only certificate that it accepts.
-
-    Attributes
-    ----------
-    certificate, key
-        Certificate and private key of the site, in PEM format.
-    coordinator
-        Certificate of the coordinator, in PEM format.
-    """
+    """A site's certificate, and the only certificate that it accepts."""
 
     certificate: bytes
     key: bytes
@@ -288,16 +272,10 @@ class GrpcSite:
 
     Parameters
     ----------
-    address
-        Host and port of the coordinator, for instance ``"example.org:9092"``.
     handle
         Returns the answer to a message. It is called by one thread at a time.
-    longest
-        Length of the longest message, in bytes.
     reject
         Called when the coordinator sends something that is not a message.
-    watch
-        Called with a sentence when the connection is made or lost.
     """
 
     def __init__(
@@ -503,8 +481,6 @@ class GrpcTransport(RemoteTransport):
         The address to listen on; port 0 is any free one, which `port` tells.
     study
         SHA-256 of the study. Sites that serve another study are sent away.
-    longest
-        Length of the longest answer, in bytes.
     """
 
     def __init__(

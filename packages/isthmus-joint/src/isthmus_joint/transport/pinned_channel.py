@@ -58,8 +58,6 @@ class PinnedChannel:
 
     Parameters
     ----------
-    connection
-        A connection whose certificate was checked.
     silence
         Seconds without a sign of life after which the other party is considered dead.
     """

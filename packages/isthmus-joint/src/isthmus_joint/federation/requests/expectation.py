@@ -56,8 +56,6 @@ class Available(NamedTuple):
 
     Attributes
     ----------
-    n
-        Number of rows.
     pairs
         Number of rows that have a value of both of two columns.
     centre, scale

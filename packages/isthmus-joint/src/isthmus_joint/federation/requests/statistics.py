@@ -51,15 +51,7 @@ def size_within(grid: FixedPointEncoding) -> int:
 def encode_within(
     grid: FixedPointEncoding, rows: Floats, places: Sequence[int] | None = None
 ) -> LimbArray:
-    """Return number of rows, one for the site, sums, and products about the mean of the rows.
-
-    Parameters
-    ----------
-    grid
-        The units.
-    rows, places
-        As for `encode_rows`.
-    """
+    """Return number of rows, one for the site, sums, and products about the mean of the rows."""
     whole = encode_rows(grid, rows, places)
     n, *rest = to_ints(whole)
     p, (i, j) = grid.schema.width, grid.pairs
