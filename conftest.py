@@ -26,12 +26,11 @@ import pytest
 DOCTEST_FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 SANDBOX = "_sandbox"
 JOINT = "packages/isthmus-joint/src"
-HERE = Path(__file__).parent
 HAS_HYPOTHESIS = find_spec("hypothesis") is not None
 
 ENGINE_MARKERS = ("spark", "postgres", "browser")
 
-NOT_FAST = ("slow", "timing", *ENGINE_MARKERS)
+NOT_FAST = ("slow", "long", "timing", *ENGINE_MARKERS)
 """Markers of tests that are not `fast`."""
 
 LONG_FOLDERS = (
@@ -47,8 +46,7 @@ LONG_FOLDERS = (
     ),
     *("tests/matrix/", "tests/neural/", "tests/processes/"),
 )
-LONG_TESTS = frozenset((HERE / "tests" / "long_tests.txt").read_text("utf-8").splitlines())
-"""Folders and tests that are not `fast`: one that takes more than a second goes into the file."""
+"""Folders of which no test is `fast`; elsewhere, one that takes long is marked `long`."""
 
 
 def _enter_sandbox(namespace: dict[str, Any]) -> None:
@@ -142,9 +140,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _takes_long(item: pytest.Item) -> bool:
-    place = item.nodeid.partition("[")[0]
-    listed = place.startswith(LONG_FOLDERS) or place in LONG_TESTS
-    return listed or any(map(item.get_closest_marker, NOT_FAST))
+    marked = any(map(item.get_closest_marker, NOT_FAST))
+    return marked or item.nodeid.startswith(LONG_FOLDERS)
 
 
 def pytest_collection_finish() -> None:

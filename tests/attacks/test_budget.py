@@ -71,6 +71,7 @@ SUMS = ("moments", "features")
 STEPS = ("moments", "consensus")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize(
     ("requests", "questions"),

@@ -185,6 +185,7 @@ def test_an_empty_line_is_no_code(parties: Parties, monkeypatch: pytest.MonkeyPa
     assert parties.enrol("north", "", monkeypatch) == ExitCode.STUDY
 
 
+@pytest.mark.long
 def test_a_new_party_needs_a_new_code(parties: Parties) -> None:
     cards = [parties.card(n) for n in NAMES]
     study = parties.study(cards, parties.folder / "first")

@@ -20,6 +20,7 @@ ENTRY = 2500
 """More bytes than an entry about a refused question has."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("byte", [b"\0", b'"', "\u4e00".encode()])
 def test_a_refused_question_of_a_megabyte_is_written_as_an_excerpt(
     tmp_path: Path, byte: bytes

@@ -110,6 +110,7 @@ def grid_of(value: float) -> float:
     return next(s for s in steps if abs(value / s - round(value / s)) < 1e-9 * max(1, value / s))
 
 
+@pytest.mark.long
 def test_files_have_no_counts_and_no_numbers_of_rows(
     learned: ist.Solution, tabulated: ist.Solution, tmp_path: Path
 ) -> None:
@@ -133,6 +134,7 @@ def test_files_have_no_counts_and_no_numbers_of_rows(
             assert '"counts"' not in text.replace('"counts": null', ""), name
 
 
+@pytest.mark.long
 def test_parameters_have_the_digits_of_their_errors(
     learned: ist.Solution, tabulated: ist.Solution, tmp_path: Path
 ) -> None:
@@ -145,6 +147,7 @@ def test_parameters_have_the_digits_of_their_errors(
             assert most <= 5, (name, most)
 
 
+@pytest.mark.long
 def test_no_sum_is_read_from_published_means(learned: ist.Solution, tmp_path: Path) -> None:
     """a06: a mean times a number of rows was an integer on the grid of the sums."""
     files = published(learned, tmp_path)
@@ -195,6 +198,7 @@ def test_what_is_computed_again_from_a_published_network_is_nearly_the_same(
     np.testing.assert_allclose(rounded.covariance(), exact.covariance(), rtol=0.1, atol=3.0)
 
 
+@pytest.mark.long
 def test_with_noise_nothing_is_published_that_had_none(tmp_path: Path) -> None:
     world = Attacked(
         TABLES,

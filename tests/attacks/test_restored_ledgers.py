@@ -60,6 +60,7 @@ def lost(tmp_path: Path) -> tuple[Consortium, float, int]:
     return second, Spending.of(entries).total, LedgerTally.of(entries).statistics
 
 
+@pytest.mark.long
 def test_a_restored_ledger_counts_no_less_than_what_left(
     lost: tuple[Consortium, float, int],
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_restored_ledger_counts_no_less_than_what_left(
     assert restore(path, third.keys["north"], statements(third, "north")) == []  # only once
 
 
+@pytest.mark.long
 def test_without_statements_the_whole_budget_is_spent(
     lost: tuple[Consortium, float, int],
 ) -> None:
@@ -97,6 +99,7 @@ def test_without_statements_the_whole_budget_is_spent(
     assert third.why("north") == ["policy"]  # the budget, and not what others remember
 
 
+@pytest.mark.long
 def test_a_statement_that_was_changed_or_signed_by_another_is_refused(
     lost: tuple[Consortium, float, int],
 ) -> None:

@@ -37,6 +37,7 @@ for _ in range(2):
 
 
 # Numbers need SciPy's special functions, whose import alone takes 0.2 to 0.3 seconds.
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize(("table", "limit"), [("categories", 0.3), ("numbers", 0.6)])
 def test_cold_start(table: str, limit: float) -> None:

@@ -20,6 +20,7 @@ TABLES, ROWS, LEAST = (40, 500, LEAST_COVERED) if LONG else (2, 300, 0.5)
 NAMES = {broken.name: broken for broken in BROKEN}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", ANSWERS)
 def test_an_interval_covers(answer: str) -> None:
     shares = {}

@@ -37,12 +37,14 @@ def cells() -> list[object]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("violation", "answer", "rows"), cells())
 def test_an_answer_holds(violation: Violation, answer: str, rows: int) -> None:
     verdicts = [judge(violation, answer, seed, rows) for seed in range(TABLES)]
     assert np.mean([verdict.holds for verdict in verdicts]) >= LEAST_TABLES, verdicts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", ["graph", "posterior", "bootstrap", "PAG"])
 def test_true_edges_are_found(answer: str) -> None:
     """So that answers do not hold because they say nothing."""
@@ -69,6 +71,7 @@ def test_lines_alone_do_not_hold() -> None:
     assert false >= 6
 
 
+@pytest.mark.long
 def test_clean_tables_have_no_notes() -> None:
     """At most 2%; ``benchmarks/assumptions/measure.py`` has more kinds of clean tables."""
     alarms, tables = 0, 100

@@ -46,6 +46,7 @@ def test_every_class_of_four_nodes() -> None:
         assert CPDAG(pattern.nodes, pattern.directed, pattern.undirected) == pattern
 
 
+@pytest.mark.long
 @pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="those of four nodes are tested")
 def test_every_class_of_five_nodes_by_its_size() -> None:
     """There are 8782 classes; the sizes of the listed ones add up to all 29281 DAGs."""

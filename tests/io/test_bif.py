@@ -61,6 +61,7 @@ def summary() -> list[dict[str, str]]:
         return [row for row in csv.DictReader(file) if row["type"] == "discrete"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not NETWORKS.exists(), reason="the repository networks are not here")
 def test_all_repository_networks(tmp_path: Path) -> None:
     """Read all of them; write and read again those of moderate size: equal to the last bit."""

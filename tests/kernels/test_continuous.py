@@ -38,6 +38,7 @@ def column_objective(
     return float(smooth + penalties @ np.abs(w))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("n", [4, 200])
 def test_a_column_is_at_its_minimum(seed: int, n: int) -> None:
@@ -100,6 +101,7 @@ def test_the_kept_inverse_stays_exact_and_can_be_replaced() -> None:
     assert native.inverse_error() < 1e-12
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_slices_do_not_change_the_weights(seed: int) -> None:
     d, results = 80, []
@@ -126,6 +128,7 @@ def dense(d: int) -> BarrierSweeps:
     return native
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_a_step_is_short() -> None:
     native = dense(600)

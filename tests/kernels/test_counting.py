@@ -50,6 +50,7 @@ def method(request: pytest.FixtureRequest) -> CountingMethod:
 ROWS = [0, 1, 7, 8, 63, 64, 65, 511, 512, 513, 4_095, 4_097, 16_384, 16_391, 70_001]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("m", ROWS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_lengths(method: CountingMethod, m: int, dtype: Any) -> None:

@@ -92,6 +92,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=120)
 @given(
     cards=st.lists(st.integers(1, 5), min_size=1, max_size=7),
@@ -116,6 +117,7 @@ def test_small_tables(
     check(codes, weights, cards, *kind, [(order[0], order[1 : k + 1])])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FORMS)
 @pytest.mark.parametrize("m", [1, 2, 64, 1_000, 10_000])
 def test_sizes(kind: tuple[Form, float], m: int) -> None:
@@ -183,6 +185,7 @@ def test_reductions_are_the_smaller_sets(kind: tuple[Form, float], m: int) -> No
 # --- defects, odd input, stopping ----------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FORMS)
 @pytest.mark.parametrize(("d", "levels"), [(6, 8_000), (4, 60_000)])
 def test_products_of_levels_beyond_64_bits(kind: tuple[Form, float], d: int, levels: int) -> None:

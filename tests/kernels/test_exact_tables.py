@@ -48,6 +48,7 @@ def same(table: tuple[Any, Any, Any], starts: Any, sets: Any, scores: Any) -> bo
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("name", SCORES)
 def test_neither_slices_nor_threads_matter(name: str, options: dict[str, Any]) -> None:

@@ -682,6 +682,7 @@ def test_the_script_works_as_it_is(name: str) -> None:
     assert play(SCRIPTS[name]()) in ([], ["sweep"], ["table"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_one_odd_argument(name: str) -> None:
     refused = 0
@@ -695,6 +696,7 @@ def test_one_odd_argument(name: str) -> None:
     assert refused or not SCRIPTS[name]()[0][1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_two_odd_arguments(name: str) -> None:
     draw = random.Random(0)

@@ -193,6 +193,7 @@ PYAGRUM = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the benchmark networks are not here")
 @pytest.mark.parametrize("network", PYAGRUM)

@@ -60,6 +60,7 @@ def after_move(
     return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("heat", [1.0, 0.4])
 @pytest.mark.parametrize("move", PARTITION_MOVES)
@@ -191,6 +192,7 @@ EDGE_CASES = CASES | {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EDGE_CASES)
 @pytest.mark.parametrize("space", [Space.PARTITIONS, Space.ORDERS])
 def test_edge_probabilities_given_a_state_equal_brute_force(name: str, space: Space) -> None:
@@ -245,6 +247,7 @@ def parents_given_partition(case: Weights, child: int, labels: Floats) -> Floats
     return weights @ np.array(sets, float) / weights.sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", [Space.PARTITIONS, Space.ORDERS])
 def test_averages_approach_the_posterior_of_edges(space: Space) -> None:
     case = Weights(4, 2, spread=1.0)
@@ -323,6 +326,7 @@ def test_chains_advance_together() -> None:
     assert run.draws()[0].shape == (3, min(counts), 6, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("levels", [1, 4])
 def test_frequencies_approach_the_posterior(levels: int) -> None:
     case = Weights(4, 2, spread=1.0)

@@ -49,6 +49,7 @@ def settled(moments: Floats, order: NDArray[np.int64], **changed: Any) -> Ordere
     return native
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("n", [4, 6, 100])
 def test_columns_are_at_their_minimum(n: int, seed: int) -> None:
@@ -75,6 +76,7 @@ def test_columns_are_at_their_minimum(n: int, seed: int) -> None:
     assert (weights[rank[:, None] >= rank[None, :]] == 0.0).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_a_variable_moves_to_its_best_place(seed: int) -> None:
     d, rng = 6, np.random.default_rng(seed)
@@ -95,6 +97,7 @@ def test_a_variable_moves_to_its_best_place(seed: int) -> None:
     assert native.fell == pytest.approx(before - native.values().sum(), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_moves_end_in_a_local_minimum_and_respect_what_is_required(seed: int) -> None:
     d, rng = 5, np.random.default_rng(seed)
@@ -139,6 +142,7 @@ def test_what_a_sweep_reports_is_exact_although_losses_are_estimated(seed: int) 
     assert native.fell == pytest.approx(before - native.values().sum(), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("worth", [0.0, 0.02])
 def test_slices_do_not_change_the_result(worth: float) -> None:
     d, results = 60, []
@@ -156,6 +160,7 @@ def test_slices_do_not_change_the_result(worth: float) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_a_step_is_short_and_weights_have_no_cycle_at_any_time() -> None:
     d, rng = 300, np.random.default_rng(0)

@@ -32,6 +32,7 @@ def parallel(p: Problem, score: LocalScore, jobs: int, seconds: float = 0.01) ->
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("demands", [False, True])
 def test_the_graph_does_not_depend_on_the_threads(demands: bool) -> None:
     p = problem(40, 6, demands=demands)

@@ -34,6 +34,7 @@ def test_the_shortest_slices_give_the_same_graph() -> None:
     assert boss(p, score, seed=5, seconds=0.0) == boss(p, score, seed=5, seconds=3600.0)
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_a_step_is_short() -> None:
     p = problem(200, 1)

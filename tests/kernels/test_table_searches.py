@@ -304,6 +304,7 @@ def long_runs() -> dict[str, Callable[[], Any]]:
 RUNS = ["windows", "swaps", "graph", "subsets", "clusters", "decomposition"]
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("name", RUNS)
 def test_a_step_is_short(name: str) -> None:

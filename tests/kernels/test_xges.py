@@ -62,6 +62,7 @@ def check_graph(p: Problem, score: LocalScore, parents: Parents) -> None:
     assert p.max_parents is None or edges.sum(axis=0).max() <= p.max_parents
 
 
+@pytest.mark.long
 def test_four_nodes_against_all_543_graphs() -> None:
     reached = 0
     for seed in range(40):
@@ -118,6 +119,7 @@ def test_the_second_phase_is_never_worse_and_sometimes_better() -> None:
     assert better > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [2, 5, 9, 70])
 def test_demands_are_obeyed_at_any_time(d: int) -> None:
     for seed in range(3 if d > 60 else 10):
@@ -170,6 +172,7 @@ def test_contradictions_and_odd_shapes_are_refused() -> None:
 # --- stopping ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_shortest_slices_give_the_same_graph() -> None:
     for demands in (False, True):
         p = problem(30, 3, demands=demands)
@@ -188,11 +191,13 @@ def longest_step(run: XgesRun, seconds: float) -> float:
     return longest
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_a_step_is_short_with_many_variables() -> None:
     assert longest_step(begin(problem(300, 1)), 3.0) < 0.03
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_a_step_is_short_with_thousands_of_levels() -> None:
     """K5: one call for a column with thousands of levels held everything."""

@@ -54,6 +54,7 @@ def test_curves_at_the_mode_against_the_posterior_over_rows() -> None:
     np.testing.assert_allclose(curve.mean - curve.lower, 1.959964 * deviation, rtol=1e-2)
 
 
+@pytest.mark.long
 def test_bands_hold_the_truth() -> None:
     """Over simulated tables, bands averaged over hyperparameters hold the curve about as stated."""
     inside = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import isthmus as ist
 from isthmus.published import gp_posterior
@@ -29,6 +30,7 @@ def divergence(posterior: ist.Posterior, wanted: dict[ist.DAG, float]) -> float:
     return float(sum(p * np.log(p / truth[e]) for e, p in own.items() if p > 0))
 
 
+@pytest.mark.long
 def test_the_weighted_draws_are_closer_to_the_posterior_than_the_draws() -> None:
     data = table()
     score = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE)

@@ -66,6 +66,7 @@ def algorithm_1(parts: list[np.ndarray], penalty: float, iterations: int) -> np.
     return common
 
 
+@pytest.mark.long
 def test_the_weights_are_those_of_algorithm_1() -> None:
     dag = ist.DAG(["a", "b", "c", "d"], [("a", "b"), ("b", "c"), ("a", "d")])
     sites = sites_of(dag, 120, 3, seed=2)
@@ -76,6 +77,7 @@ def test_the_weights_are_those_of_algorithm_1() -> None:
     assert notears_admm(sites).dag == dag
 
 
+@pytest.mark.long
 def test_a_federation_gives_the_same_as_plain_sums() -> None:
     dag = ist.DAG(["a", "b", "c"], [("a", "b"), ("b", "c")])
     sites = sites_of(dag, 90, 3, seed=1)
@@ -87,6 +89,7 @@ def test_a_federation_gives_the_same_as_plain_sums() -> None:
     )
 
 
+@pytest.mark.long
 def test_networks_find_a_curve() -> None:
     pytest.importorskip("jax")
     rng = np.random.default_rng(0)

@@ -60,6 +60,7 @@ def drawn(seed: int) -> Mapping[str, Matrix]:
     return simulate.linear(dag, (20, 60, 300)[seed % 3], seed=seed).data
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
 def test_the_weights_are_those_of_the_rules(seed: int) -> None:
     table = drawn(seed)

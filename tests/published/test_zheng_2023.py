@@ -12,6 +12,7 @@ from isthmus.published import rbnets
 pytest.importorskip("jax")
 
 
+@pytest.mark.long
 def test_the_network_is_the_best_along_the_order_of_the_policy() -> None:
     data = ist.datasets.asia(rows=300, seed=1)
     result = rbnets(data, episodes=20, seed=2)
@@ -24,6 +25,7 @@ def test_the_network_is_the_best_along_the_order_of_the_policy() -> None:
     assert max(*result.walks, result.score) <= optimum + 1e-6
 
 
+@pytest.mark.long
 def test_exploration_is_reproducible_and_can_be_chosen() -> None:
     rng = np.random.default_rng(0)
     a = rng.random(200) < 0.5

@@ -184,6 +184,7 @@ def test_an_ensemble_speaks_of_shares() -> None:
 ADULT = Path(__file__).parents[3] / "shared" / "data" / "uci"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not ADULT.is_dir(), reason="the tables are not here")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_halves_of_adult_do_not_contradict_each_other() -> None:

@@ -97,6 +97,7 @@ def enumerated(objective: LocalScore, knowledge: BoundKnowledge) -> Floats:
     return edges / total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "knowledge",
     [demands(4), demands(4, required=((3, 0), (3, 1)), forbidden=((0, 2), (2, 1)))],
@@ -127,6 +128,7 @@ def test_a_discrete_score() -> None:
     )
 
 
+@pytest.mark.long
 def test_few_candidates_still_find_the_edges() -> None:
     """One candidate and one other parent: pilot chains exchange the candidates."""
     objective = gaussian(5, 200, 2)
@@ -169,6 +171,7 @@ def test_orders_favour_graphs_with_many_orders() -> None:
     assert shares[0] > 1.1 * shares[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sampler", [PartitionMCMC(thin=1, candidates=5), OrderMCMC(thin=1, candidates=5)]
 )

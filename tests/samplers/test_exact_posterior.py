@@ -115,6 +115,7 @@ def test_probabilities_equal_those_of_all_graphs(name: str, d: int) -> None:
     check_against_enumeration(SCORES[name](d))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["BGe", "BDeu"])
 def test_five_variables(name: str) -> None:
     check_against_enumeration(SCORES[name](5))

@@ -60,6 +60,7 @@ def every_family(d: int) -> list[tuple[int, tuple[int, ...]]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "plan", [CountPlan.everything(), CountPlan.up_to(4)], ids=["joint", "planned"]
 )

@@ -72,6 +72,7 @@ def test_ebic_is_bic_with_a_price_for_each_edge(gamma: float) -> None:
         assert local.local(child, parents) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [1, 3, 30, 10_000])
 @pytest.mark.parametrize("mean", list(PriorMean))
 @pytest.mark.parametrize("scale", list(PriorScale))

@@ -39,6 +39,7 @@ def test_the_direction_of_nonlinear_effects_is_learned() -> None:
     assert solution.score == pytest.approx(ist.score(table(), CHAIN, ist.GP()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [ist.Boss(), ist.HillClimb(), ist.SubsetDP(), ist.AStar()])
 def test_searches_agree(search: Any) -> None:
     assert ist.learn(table(120), score=ist.GP(), search=search).dag == CHAIN
@@ -82,6 +83,7 @@ def test_importance_sampling_is_repeatable_and_corrects_laplace() -> None:
     assert 0.0 < difference < 2.0
 
 
+@pytest.mark.long
 def test_engines_and_federations_give_the_same() -> None:
     polars = pytest.importorskip("polars")
     duckdb = pytest.importorskip("duckdb")
@@ -100,6 +102,7 @@ def test_engines_and_federations_give_the_same() -> None:
         ist.score(federation, CHAIN, ist.ExactGP())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("score", [ist.GP(), ist.ExactGP()])
 def test_odd_columns(score: Any) -> None:
     rng = np.random.default_rng(1)
@@ -141,6 +144,7 @@ def test_knowledge_is_respected() -> None:
     assert dag.has_edge("d", "c")
 
 
+@pytest.mark.long
 def test_a_solution_keeps_no_rows() -> None:
     solution = ist.learn(table(50), score=ist.ExactGP())
     with pytest.raises(MismatchError, match="does not keep"):
@@ -162,6 +166,7 @@ def test_refusals() -> None:
         ist.learn({"x": ["a", "b", "a"], "y": ["u", "v", "v"]}, score=ist.GP())
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
     pytest.importorskip("cryptography")

@@ -160,6 +160,7 @@ def levels_of_tables(levels: int, rows: int) -> np.ndarray:
     return np.array(p_values)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [200, 2_000, 20_000])
 def test_tables_of_six_levels_hold_their_level(rows: int) -> None:
     """The likelihood ratio rejected 32% of them at 5%, and none with 200 rows."""

@@ -51,6 +51,7 @@ CASES: list[tuple[Score[Any, Any], Make, int]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("test", "make", "rows"), CASES)
 def test_the_level_is_held(test: Score[Any, Any], make: Make, rows: int) -> None:
     rejected = 0

@@ -56,6 +56,7 @@ def run(
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [Boss(starts=5), HillClimb(tabu=10, patience=30)])
 def test_four_nodes_against_all_543_graphs(search: Search[LocalScore]) -> None:
     reached = 0

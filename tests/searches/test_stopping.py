@@ -13,6 +13,7 @@ SCORES = {
 SEARCHES = ["XGES", "HillClimb", "Boss"]
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("search", SEARCHES)
@@ -23,6 +24,7 @@ def test_time_limit(table: str, search: str) -> None:
     assert seconds < 0.5 + LATENESS
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("search", SEARCHES)

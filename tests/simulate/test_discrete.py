@@ -41,6 +41,7 @@ def test_shares_are_those_of_the_tables() -> None:
     assert chi2 < 23 + 6 * np.sqrt(46)
 
 
+@pytest.mark.long
 def test_tables_are_dirichlet() -> None:
     dag = DAG(["x"])
     tables = np.array(

@@ -32,6 +32,7 @@ def test_scale_free_edge_number_and_simplicity(
     DAG(dag.nodes, dag.edges)
 
 
+@pytest.mark.long
 def test_every_graph_of_three_nodes_and_two_edges_is_equally_likely() -> None:
     # Three pairs of pairs, each oriented along 6 orders: a chain or fork or collider. Under the
     # law every one of 3 skeletons x 6 orders is equally likely.
@@ -59,6 +60,7 @@ def test_expected_degree() -> None:
     assert np.std(degrees) == pytest.approx(sd, rel=0.25)
 
 
+@pytest.mark.long
 def test_index_gives_nothing_away() -> None:
     kinds: list[Callable[[int], DAG]] = [
         lambda seed: simulate.erdos_renyi(10, 15, seed=seed),

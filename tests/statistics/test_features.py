@@ -61,6 +61,7 @@ def curves(seed: int = 0, n: int = 3000) -> dict[str, Floats]:
     return {"x": x, "y": y, "z": z}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "basis",
     [

@@ -65,6 +65,7 @@ def load_again(kept: Any, path: Path) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kept", CASES)
 def test_a_flipped_byte_is_reported_as_a_damaged_file(kept: Any, tmp_path: Path) -> None:
     path = tmp_path / "kept"

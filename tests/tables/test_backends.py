@@ -248,6 +248,7 @@ def test_columns_are_read_alike(constructor: Constructor) -> None:
     assert source.moments().select(["when"]).mean()[0] == pytest.approx(weeks.mean(), abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["polars_lazy", "duckdb", "ibis_duckdb"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The 'future.infer_string'")
 def test_the_first_rows_do_not_mislead(engine: str, request: pytest.FixtureRequest) -> None:

@@ -65,6 +65,7 @@ def test_equal_weights_change_nothing() -> None:
     np.testing.assert_allclose(weighted.moments().covariance(), plain.covariance(), rtol=1e-9)
 
 
+@pytest.mark.long
 def test_intervals_of_a_survey_cover_the_population() -> None:
     """Selection by the outcome itself, where rows without weights are wrong."""
     rng = np.random.default_rng(2)

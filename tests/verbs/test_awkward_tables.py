@@ -22,6 +22,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_levels_that_multiply_beyond_any_table() -> None:
     table = {f"v{i}": rng(i).permutation(8000) for i in range(6)}

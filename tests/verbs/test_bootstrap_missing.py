@@ -35,6 +35,7 @@ def mixed(n: int, share: float, seed: int = 0) -> dict[str, Any]:
     return numbers(n, share, seed) | {"b": levels(n, share, seed)["b"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", [numbers, mixed])
 def test_the_bootstrap_estimates_moments_in_each_replicate(table: Any) -> None:
     data = table(600, 0.25)
@@ -58,6 +59,7 @@ def test_the_bootstrap_completes_categories_in_each_replicate() -> None:
     assert shares["a", "d"] < 0.3
 
 
+@pytest.mark.long
 def test_a_replicate_without_common_rows_has_no_edge_between_them() -> None:
     data = numbers(200, 0.0)
     data["a"][8:] = np.nan
@@ -65,6 +67,7 @@ def test_a_replicate_without_common_rows_has_no_edge_between_them() -> None:
     assert ensemble.adjacency_probabilities()["b", "c"] > 0.9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "missing"),
     [

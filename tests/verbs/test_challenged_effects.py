@@ -29,6 +29,7 @@ def curved(n: int, seed: int, *, binary: bool) -> Table:
     return {"z": z, "x": x, "y": x + 2 * z**2 + rng.normal(size=n)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("binary", [True, False])
 def test_a_curved_confounder_is_adjusted_for(*, binary: bool) -> None:
     inside = 0
@@ -116,6 +117,7 @@ def clustered(binary: bool = False) -> Table:
 PAIR = ist.DAG(["x", "y"], [("x", "y")])
 
 
+@pytest.mark.long
 def test_errors_by_clusters_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = clustered()
     found = ist.effect(table, PAIR, "x", "y", clusters="clinic")
@@ -226,6 +228,7 @@ def test_errors_of_incomplete_rows_follow_from_their_likelihood() -> None:
     assert incomplete_error(beside, mean, covariance, slopes) == pytest.approx(whole, rel=0.05)
 
 
+@pytest.mark.long
 def test_intervals_of_incomplete_rows_cover_with_many_confounders() -> None:
     inside = 0
     names = [f"z{i}" for i in range(8)]
@@ -249,6 +252,7 @@ def with_gaps(table: Table, share: float, seed: int) -> Table:
     return {k: np.where(rng.random(len(v)) < share, np.nan, v) for k, v in table.items()}
 
 
+@pytest.mark.long
 def test_a_curved_confounder_with_missing_values_is_adjusted_for() -> None:
     inside = 0
     for seed in range(30):

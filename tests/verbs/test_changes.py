@@ -62,6 +62,7 @@ def enumerated(players: list[Any], value: Any) -> dict[Any, float]:
     return shares
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", [False, True])
 def test_shares_are_averages_over_all_orders(spread: bool) -> None:
     old = network(1)
@@ -130,6 +131,7 @@ def test_rates_are_averages_over_all_orders() -> None:
     )
 
 
+@pytest.mark.long
 def test_everywhere_the_same() -> None:
     old = network(2)
     tables = frame(old, 900, 1), frame(changed(old, {"b": 0.4}), 900, 2)
@@ -154,6 +156,7 @@ def test_everywhere_the_same() -> None:
                     assert theirs[m.node].share == pytest.approx(m.share, abs=1e-6)
 
 
+@pytest.mark.long
 def test_the_changed_mechanism_is_named_and_nothing_without_a_change() -> None:
     """200 of each stand in benchmarks/results/changes.md."""
     right = false = 0
@@ -172,6 +175,7 @@ def test_the_changed_mechanism_is_named_and_nothing_without_a_change() -> None:
     assert false <= binom.isf(1e-3, 40, 0.05)
 
 
+@pytest.mark.long
 def test_skewed_noise_is_no_change() -> None:
     """Sums alone take an outlier of heavy tails for another variance; rows do not."""
     rng = np.random.default_rng(0)

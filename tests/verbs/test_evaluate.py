@@ -137,6 +137,7 @@ def simulated_effect(network: GaussianNetwork, cause: str, effect: str) -> float
     return float(means[1] - means[0])
 
 
+@pytest.mark.long
 def test_intervals_of_effects_cover_simulated_interventions() -> None:
     dag = ist.DAG(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("b", "c")])
     known = ist.Knowledge(tiers=[[v] for v in "abcd"])

@@ -30,6 +30,7 @@ def test_one_text_column_does_not_loosen_the_control_of_false_edges() -> None:
     assert after <= 10  # once 170
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("discrete", [0.0, 0.1, 0.5, 1.0])
 @pytest.mark.parametrize(("d", "n"), [(10, 100), (100, 100), (100, 1000)])

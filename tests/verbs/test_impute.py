@@ -111,6 +111,7 @@ def simple_mixed() -> MixedNetwork:
     )
 
 
+@pytest.mark.long
 def test_mixed_rows_are_drawn_and_scored_by_what_is_there() -> None:
     n = 3000
     table = {"c": [None] * n, "x": np.full(n, 1.5)}
@@ -133,6 +134,7 @@ def test_the_likelihood_of_observed_numbers_is_that_of_their_margin() -> None:
     assert observed_log_likelihood(network, only) == pytest.approx(wanted)
 
 
+@pytest.mark.long
 def test_intervals_from_drawn_tables_cover() -> None:
     """Rubin's rules for the slope of y on x, from ten completed tables."""
     covered, repetitions = 0, 60

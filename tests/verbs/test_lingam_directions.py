@@ -47,6 +47,7 @@ CASES: dict[str, tuple[Callable[..., Pair], int]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_no_direction_is_stated(case: str) -> None:
     make, fewest = CASES[case]

@@ -87,6 +87,7 @@ def expected(
     return float(value + of_set(statistics, family, each) - of_set(statistics, parents, each))
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.7]), st.sampled_from([0.0, 1.0]))
 def test_node_average_by_its_definition(seed: int, share: float, caution: float) -> None:
@@ -205,6 +206,7 @@ def test_expectation_maximisation_learns_and_samples() -> None:
         ist.learn(table, missing=em, score=ist.ExactGP())
 
 
+@pytest.mark.long
 def test_rows_are_dropped_by_every_source(constructor: Constructor) -> None:
     data = {"x": np.array([1.5, None, 2.5, 0.5] * 20), "c": np.array(["a", "b", None, "b"] * 20)}
     pa = pytest.importorskip("pyarrow")
@@ -258,6 +260,7 @@ def made_by(constructor: Constructor, data: Table) -> Any:
         return constructor(data)
 
 
+@pytest.mark.long
 def test_estimated_moments_of_every_source(constructor: Constructor) -> None:
     em = ist.ExpectationMaximisation()
     data = punched(gaussian(400), 0.2)
@@ -299,6 +302,7 @@ def test_estimated_moments_of_engines_need_numbers(lazy_constructor: Constructor
         as_source(lazy_constructor({"x": infinite, "y": numbers}), missing=em).moments()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", [ist.AvailableCases(), ist.StructuralEM(completions=2)])
 def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Missing) -> None:
     pa = pytest.importorskip("pyarrow")

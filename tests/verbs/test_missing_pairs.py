@@ -122,6 +122,7 @@ def with_sparse(seed: int, kind: str) -> tuple[Table, Table]:
     return whole, {**whole, "sparse": sparse}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("kind", ["noise", "child", "children"])
 def test_a_sparse_column_costs_its_own_edges_only(kind: str) -> None:

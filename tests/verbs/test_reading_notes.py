@@ -33,6 +33,7 @@ def test_codes_of_clinics_are_no_quantity() -> None:
     assert "'v0', 'v1', 'v2' and 'v3' differ" in note
 
 
+@pytest.mark.long
 def test_numbers_are_no_codes_if_means_do_not_differ_or_follow_a_curve() -> None:
     alarms = 0
     for seed in range(50):

@@ -211,6 +211,7 @@ def test_importance_weights_count() -> None:
     assert posterior.probability(ist.edge("a", "b")) == pytest.approx(0.5)
 
 
+@pytest.mark.long
 def test_partition_chains_approach_the_exact_posterior() -> None:
     rng = np.random.default_rng(4)
     x = rng.normal(size=(100, 8))

@@ -82,6 +82,7 @@ def test_tables_are_those_of_scipy() -> None:
     assert found["b", "c"] == pytest.approx(chi2.sf(*g))
 
 
+@pytest.mark.long
 def test_everywhere_the_same() -> None:
     table = rows(900)
     levels = pd.DataFrame({v: pd.cut(table[v], 3, labels=list("xyz")).astype(str) for v in table})
@@ -117,6 +118,7 @@ def test_groups_are_those_of_sites() -> None:
     assert not ist.validate(table, TRUE).agrees  # levels of sites look like edges
 
 
+@pytest.mark.long
 def test_the_level_holds() -> None:
     """At 5%, at most 6% of true graphs: see benchmarks/results/validate.md for 500 of each kind."""
     rejected = 0

@@ -68,6 +68,7 @@ def test_other_files_can_change_during_a_study(tmp_path: Path) -> None:
     assert hash_of_packages(packages, source_hash()) == code_hash()
 
 
+@pytest.mark.long
 def test_all_functions_that_answer_are_in_the_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a site calls while it answers, in every statistic and in steps of ADMM."""
     roots, called = package_folders(), set[tuple[str, Path]]()

@@ -116,6 +116,7 @@ def test_a_missing_column_of_persons() -> None:
         frozen(in_duckdb(visits()), persons=Persons("column:nobody"))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # within Ibis
 @pytest.mark.parametrize("engine", ["polars", "polars at once", "ibis"])
 def test_every_engine_is_read_in_batches(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:

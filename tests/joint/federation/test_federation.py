@@ -62,6 +62,7 @@ def categories(n: int = 900, seed: int = 2) -> Table:
     return {"rain": rain, "sprinkler": sprinkler, "wet": wet, "grass": grass}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sites", [3, 10, 64])
 @pytest.mark.parametrize("make", [numbers, categories])
 def test_statistics_are_the_pooled_ones(sites: int, make: Any) -> None:
@@ -102,6 +103,7 @@ def federation(request: pytest.FixtureRequest) -> Federation:
     return together(split(numbers(), request.param))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("score", "search"),
     [
@@ -264,6 +266,7 @@ def split_tables(draw: st.DrawFn) -> tuple[Table, np.ndarray[Any, np.dtype[np.in
     return data, labels
 
 
+@pytest.mark.long
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(split_tables())
 def test_any_split_gives_what_the_whole_gives(

@@ -180,6 +180,7 @@ class Officer:
         return self.handle(data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", range(5))
 def test_the_kill_switch_works_at_every_stage(four: Consortium, stage: int) -> None:
     stop = four.folder / "STOP"

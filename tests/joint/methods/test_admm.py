@@ -114,6 +114,7 @@ def test_a_client_solves_its_problem() -> None:
         rho_before = rho
 
 
+@pytest.mark.long
 def test_it_finds_the_graph() -> None:
     truth, rows = linear(8, 400, 3)
     run = iterate(plainly(clients(rows, 4), 400), 8)

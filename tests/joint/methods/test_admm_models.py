@@ -125,6 +125,7 @@ def test_with_one_unit_it_is_the_linear_step() -> None:
 # --- neural networks ---------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_site_minimises_its_loss_near_the_common_parameters() -> None:
     rows = curved(30, 1)
     d, hidden, total = 3, 4, 90
@@ -148,6 +149,7 @@ def test_a_site_minimises_its_loss_near_the_common_parameters() -> None:
         rho_before = rho
 
 
+@pytest.mark.long
 def test_networks_find_what_lines_do_not() -> None:
     rows = curved(300, 4)
     data = tables(rows, 3)
@@ -163,6 +165,7 @@ def test_networks_find_what_lines_do_not() -> None:
     assert not truth <= set(lines.dag.edges)
 
 
+@pytest.mark.long
 def test_secure_sums_of_networks_change_nothing() -> None:
     """Bit by bit what integer sums on the same grid give; and nearly what plain sums give."""
     rows = curved(48, 5)
@@ -298,6 +301,7 @@ def series(sites: int, steps: int, seed: int) -> dict[str, ist.tables.Series]:
     return found
 
 
+@pytest.mark.long
 def test_edges_within_a_step_and_from_earlier_steps() -> None:
     federation = Federation.simulate(series(4, 60, 1))
     solution = ist.learn(federation, search=ADMM(lagged_threshold=0.3))
@@ -337,6 +341,7 @@ def test_networks_need_a_study_that_allows_them() -> None:
         ist.learn(federation, search=ADMM(ADMMModel.PERCEPTRON, hidden=2))
 
 
+@pytest.mark.long
 def test_simulated_curves_in_five_sites() -> None:
     """A network of eight variables, fewer rows a site than a site could learn from."""
     dag = simulate.erdos_renyi(8, 8, seed=2)

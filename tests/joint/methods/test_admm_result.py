@@ -29,6 +29,7 @@ def chain(ledgers: dict[str, MemoryLedger] | None = None) -> Federation:
     return Federation.simulate(tables, ledgers=ledgers)
 
 
+@pytest.mark.long
 def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     rounds: list[str] = []
     found = ist.learn(chain(), search=ADMM(), progress=lambda state: rounds.append(state.text))

@@ -15,6 +15,7 @@ from isthmus_joint.noise.accounting import cost, delta_of, epsilon_of, gap, rho_
 from isthmus_joint.noise.answers import confirmed_epsilon
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rho", [1e-6, 1e-4, 0.0175, 0.1, 0.5, 1.0, 3.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-4, 1e-6, 1e-9])
 def test_conversion_is_that_of_opendp(rho: float, delta: float) -> None:

@@ -90,6 +90,7 @@ def projected(
     return a @ person, b @ person
 
 
+@pytest.mark.long
 def test_a_person_cannot_be_noticed(tmp_path: Path) -> None:
     a, b = projected(tmp_path, 1.0, RUNS)
     assert observed_epsilon(a, b) <= EPSILON

@@ -41,6 +41,7 @@ def p_value(drawn: NDArray[np.int64], scale: float, sites: int) -> float:
     return float(chi2.sf(statistic, kept.sum() - 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [0.6, 2.5, 11.3])
 def test_noise_is_discrete_gaussian(scale: float) -> None:
     drawn = discrete_gaussian(scale, 15_000)
@@ -48,6 +49,7 @@ def test_noise_is_discrete_gaussian(scale: float) -> None:
     assert p_value(drawn, 1.1 * scale, 1) < UNLIKELY  # the test can fail
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("scale", "sites"), [(0.6, 3), (4.0, 2)])
 def test_a_sum_of_noise_has_the_law_of_the_convolution(scale: float, sites: int) -> None:
     drawn = discrete_gaussian(scale, 10_000 * sites).reshape(sites, -1).sum(axis=0)

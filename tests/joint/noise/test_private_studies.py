@@ -65,6 +65,7 @@ def test_a_site_that_states_no_budget_takes_no_part(tmp_path: Path) -> None:
     consortium(tmp_path, 2.0).controller("north")
 
 
+@pytest.mark.long
 def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     group = consortium(tmp_path, 2.5)
     federation = group.federation()
@@ -86,6 +87,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     assert entry["form"] == "secure sum with noise for differential privacy"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_the_budget_at_its_threshold(tmp_path: Path, step: int) -> None:
     privacy = DifferentialPrivacy(1.0)
@@ -103,6 +105,7 @@ def test_the_budget_at_its_threshold(tmp_path: Path, step: int) -> None:
         federation.moments()
 
 
+@pytest.mark.long
 def test_a_repeated_question_gets_the_same_answer(tmp_path: Path) -> None:
     group = consortium(tmp_path)
     first = group.federation().moments()

@@ -65,6 +65,7 @@ def asked(world: Attacked, questions: int) -> int:
     return ledger.reads - before
 
 
+@pytest.mark.long
 def test_a_question_does_not_read_all_earlier_entries_again() -> None:
     """Otherwise each question is slower than the one before, and a busy site slows down."""
     tables = {n: {k: [float(i + j) for i in range(60)] for j, k in enumerate(NAMES)} for n in "xyz"}

@@ -83,6 +83,7 @@ def test_fewer_shares_say_nothing() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < 60  # chi-squared with 15 degrees
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sites", [3, 10, 64])
 def test_sum_is_bit_exact(sites: int) -> None:
     party = Party(sites)
@@ -92,6 +93,7 @@ def test_sum_is_bit_exact(sites: int) -> None:
     assert len(coordinator.active) == sites
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["lost", "muted"])
 @pytest.mark.parametrize("stage", range(EXCHANGES))
 @pytest.mark.parametrize("sites", [3, 10])
@@ -114,6 +116,7 @@ def test_dropout_gives_the_sum_of_the_survivors_or_nothing(
         assert (f"s{gone}" in coordinator.active) == (stage > 2)
 
 
+@pytest.mark.long
 def test_64_sites_with_dropouts_at_every_stage() -> None:
     party = Party(64)
     coordinator = party.coordinator()

@@ -77,6 +77,7 @@ def test_messages_in_their_order(linked: Callable[..., Pair]) -> None:
     assert first.receive() == b"answer"
 
 
+@pytest.mark.long
 def test_both_send_much_at_once(linked: Callable[..., Pair]) -> None:
     """More than the buffers of the system hold, so that neither would go on without reading."""
     ends = linked()
@@ -93,6 +94,7 @@ def test_both_send_much_at_once(linked: Callable[..., Pair]) -> None:
     assert second == [messages[0]] * 2
 
 
+@pytest.mark.long
 def test_no_more_waits_than_allowed(
     linked: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def begun(search: ist.NotearsAdditive, loss: AdditiveLoss) -> Callable[[Watch], 
     return partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize(
     "search", [ist.NotearsAdditive(), ist.NotearsAdditive(penalty=0.1, threshold=0.1)]

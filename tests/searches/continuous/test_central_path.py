@@ -141,6 +141,7 @@ def best_of_all_orders(loss: QuadraticAdditiveLoss, penalty: float) -> float:
     return min(sum(node(v, order[:k]) for k, v in enumerate(order)) for order in orders)
 
 
+@pytest.mark.long
 def test_objective_is_compared_with_the_best_of_all_orders() -> None:
     penalty, reached = 0.05, 0
     for seed in range(10):
@@ -175,6 +176,7 @@ def test_quick_solver_agrees_with_the_exact_one(kind: str) -> None:
     assert descent.residual < 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_places_that_cannot_be_better_are_not_tried(
     seed: int, monkeypatch: pytest.MonkeyPatch

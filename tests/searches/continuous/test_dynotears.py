@@ -71,6 +71,7 @@ class FromRows(AdditiveLoss):
         return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_edges_within_and_between_steps_are_found(seed: int) -> None:
     truth = series(seed)
@@ -90,6 +91,7 @@ def test_edges_within_and_between_steps_are_found(seed: int) -> None:
     assert weights[1:] == pytest.approx(truth.model.lagged_matrices(), abs=0.25)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_moments_give_the_solution_of_rows(seed: int) -> None:
     source = ist.Series(series(seed, d=6).series, lags=2)

@@ -16,6 +16,7 @@ def noise(d: int, n: int, seed: int = 0, scale: float = 1.0) -> dict[str, np.nda
     return {f"x{i}": scale * rng.normal(size=n) for i in range(d)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "n"), CASES)
 def test_additive_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     edges = [
@@ -25,6 +26,7 @@ def test_additive_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     assert np.mean(edges) <= 0.1 * d
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize(("d", "n"), [*CASES, (20, 50)])
 def test_dynamic_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
@@ -35,6 +37,7 @@ def test_dynamic_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     assert np.mean(edges) <= 0.1 * d
 
 
+@pytest.mark.long
 def test_columns_in_other_units_bring_no_false_edges() -> None:
     table = noise(10, 200)
     table["x3"] = 1e4 * table["x3"]

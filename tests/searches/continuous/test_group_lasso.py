@@ -35,6 +35,7 @@ def proximal(kind: str, target: int, causes: list[int], penalty: float) -> Float
     return c
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["squares", "logistic", "poisson"])
 @pytest.mark.parametrize("penalty", [0.0, 0.02, 0.1])
 def test_solution_is_that_of_proximal_steps(kind: str, penalty: float) -> None:

@@ -143,6 +143,7 @@ def test_the_likelihood_does_not_see_units() -> None:
     np.testing.assert_allclose(weights_of(again), expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("weight", [0.0, 0.05, 0.5, 5.0])
 def test_columns_along_an_order_are_exact_lassos(seed: int, weight: float) -> None:
@@ -192,6 +193,7 @@ def test_a_barrier_column_is_a_minimum(seed: int) -> None:
             assert i == j or whole(moved) >= at - 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("weight", [0.1, 0.5])
 def test_six_nodes_against_the_exact_minimum(seed: int, weight: float) -> None:
@@ -281,6 +283,7 @@ def test_the_published_lagrangian_gives_an_order_too() -> None:
     assert number(found, "kkt_residual") < 1e-8
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(0, 1000),
     required=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4),
@@ -385,6 +388,7 @@ def test_progress_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(p.text and p.done is not None and 0.0 <= p.done <= 1.0 for p in told)
 
 
+@pytest.mark.long
 def test_a_stopped_run_keeps_what_moves_have_gained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isthmus.searches.relaxation._SLICE", 1e-4)
     loss = quadratic(drawn(3, 40, n=60))

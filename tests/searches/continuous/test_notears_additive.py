@@ -82,6 +82,7 @@ class FromRows(AdditiveLoss):
         return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_truth_values(seed: int) -> None:
     table, truth = truths(seed)
@@ -119,6 +120,7 @@ def test_curves(seed: int) -> None:
     assert not solution.notes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_moments_give_the_solution_of_rows(seed: int) -> None:
     table, _ = curves(seed)

@@ -62,6 +62,7 @@ def test_with_the_spread_of_the_parents_fewer_weights_give_a_better_order() -> N
     assert least <= against
 
 
+@pytest.mark.long
 def test_two_hundred_and_twenty_variables_are_learned_without_a_mistake() -> None:
     dag, loss = drawn(220, 1000, 0)
     knowledge = Knowledge().bind(loss.nodes)

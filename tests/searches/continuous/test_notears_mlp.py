@@ -88,6 +88,7 @@ def test_a_node_does_not_depend_on_a_cause_whose_parameters_are_zero() -> None:
         np.testing.assert_allclose(into_b, (x @ first)[:, hidden : 2 * hidden])
 
 
+@pytest.mark.long
 def test_no_global_flag_is_touched() -> None:
     code = """
 import jax, jax.numpy as jnp, numpy as np
@@ -106,6 +107,7 @@ def data(seed: int, d: int = 5, n: int = 400) -> simulate.Simulation:
     return simulate.nonlinear(dag, n, mechanism=simulate.MLP(hidden=10), seed=seed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1])
 def test_curved_relations_are_found(seed: int) -> None:
     truth = data(seed, n=800)
@@ -122,6 +124,7 @@ def test_curved_relations_are_found(seed: int) -> None:
         assert again.score == solution.score
 
 
+@pytest.mark.long
 def test_products_of_causes_are_found() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=(2, 1000))
@@ -131,6 +134,7 @@ def test_products_of_causes_are_found() -> None:
     assert set(solution.dag.edges) == {("a", "c"), ("b", "c")}
 
 
+@pytest.mark.long
 def test_knowledge_is_kept() -> None:
     truth = data(2)
     a, b = truth.dag.edges[0]
@@ -145,6 +149,7 @@ SMALL = pytest.param(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [SMALL, 100, 1000])
 def test_networks_find_next_to_nothing_in_noise(n: int) -> None:
     edges = [
@@ -158,6 +163,7 @@ def test_networks_find_next_to_nothing_in_noise(n: int) -> None:
     assert sum(edges) <= 2
 
 
+@pytest.mark.long
 def test_networks_do_not_depend_on_a_common_unit() -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=1000)
@@ -173,6 +179,7 @@ def test_networks_do_not_depend_on_a_common_unit() -> None:
         assert scaled.status.ending is Ending.CONVERGED
 
 
+@pytest.mark.long
 def test_nodes_that_look_independent_are_left_out_and_products_are_not() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(500, 40))
@@ -199,6 +206,7 @@ def test_limits_and_refusals() -> None:
         ist.Perceptrons(hidden=0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1, 2, 4, 5])
 def test_a_loss_in_pieces_is_that_at_once(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
@@ -229,6 +237,7 @@ def test_ranks_are_those_of_scipy() -> None:
     np.testing.assert_array_equal(losses._ranks(column), rankdata(column))
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_every_step_is_short_with_many_variables() -> None:
     rng = np.random.default_rng(0)

@@ -103,6 +103,7 @@ def test_what_parents_leave() -> None:
     np.testing.assert_allclose(left_by(kept, loss.matrix), slow, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_few_rows_of_a_sparse_graph() -> None:
     """The path alone has a mean of 78 over these draws."""
     errors, sharper = [], 0

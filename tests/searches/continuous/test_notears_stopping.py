@@ -46,6 +46,7 @@ def begun(search: Notears, loss: MomentsLoss) -> Callable[[Watch], SearchResult]
     return partial(search.search, loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("kind", LOSSES)
 def test_a_time_limit_holds_with_a_thousand_variables(thousand: MomentsLoss, kind: AnyLoss) -> None:
@@ -75,6 +76,7 @@ def test_ctrl_c_is_heard_with_many_variables(thousand: MomentsLoss, search: Note
     assert time.monotonic() - pressed[0] < LATENESS
 
 
+@pytest.mark.long
 def test_the_score_of_a_stopped_run_is_that_of_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in MODULES:
         monkeypatch.setattr(f"{module}._SLICE", 1e-5)
@@ -112,6 +114,7 @@ def test_thresholds_for_many_edges_are_compared_in_short_steps(thousand: Moments
     assert longest_step(steps, 3.0) < 0.15
 
 
+@pytest.mark.long
 @pytest.mark.timing
 def test_it_polls_often(thousand: MomentsLoss) -> None:
     polls = Polls(math.inf, time.thread_time)
@@ -119,6 +122,7 @@ def test_it_polls_often(thousand: MomentsLoss) -> None:
     assert polls.longest < 0.25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LOSSES)
 @pytest.mark.parametrize(
     "search",

@@ -41,6 +41,7 @@ def solve(
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", EXACT, ids=repr)
 def test_what_every_search_promises(search: Search[LocalScore]) -> None:
     check_search(search, reached=1.0)
@@ -53,6 +54,7 @@ def best_of_all(seed: int) -> tuple[LocalScore, float]:
     return local, max(local.total(dag) for dag in enumerate_dags(local.nodes))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", EXACT, ids=repr)
 def test_best_of_543_graphs(search: Search[LocalScore]) -> None:
     for seed in range(10):
@@ -60,6 +62,7 @@ def test_best_of_543_graphs(search: Search[LocalScore]) -> None:
         assert solve(search, local).score == pytest.approx(best, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(24))
 def test_random_problems(seed: int) -> None:
     score = (BIC(), BDeu(ess=5), GaussianBIC())[seed % 3]
@@ -87,6 +90,7 @@ def tied_table(seed: int, d: int, *, part: float = 0.3, levels: int = 3) -> Scor
     return ScoreTable.from_lists([f"x{v}" for v in range(d)], lists)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", EXACT, ids=repr)
 def test_parent_sets_of_equal_score_are_not_taken_for_interchangeable(
     search: Search[LocalScore],

@@ -23,6 +23,7 @@ if "ISTHMUS_LONG" in os.environ:
     NETWORKS.append(("child", None, True))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.parametrize(("name", "max_parents", "all_subsets"), NETWORKS)
 def test_they_agree(name: str, max_parents: int | None, all_subsets: bool) -> None:

@@ -47,6 +47,7 @@ def scores(found: SearchResult) -> list[float]:
     return [score for _, score in networks]
 
 
+@pytest.mark.long
 @both
 def test_the_best_graphs_in_order(make: Any) -> None:
     for seed in range(4):
@@ -60,6 +61,7 @@ def test_the_best_graphs_in_order(make: Any) -> None:
         assert found.details.networks_bound == networks[-1][1]
 
 
+@pytest.mark.long
 @both
 def test_the_best_of_29281_graphs(make: Any) -> None:
     local, every = problem(BIC(), 11, 40, 5)
@@ -81,6 +83,7 @@ def test_one_node(make: Any) -> None:
     assert scores(solve(make(n_best=3), local)) == [local.local(0, ())]
 
 
+@pytest.mark.long
 @both
 @pytest.mark.parametrize("factor", [3.0, 20.0, 150.0])
 def test_all_graphs_within_a_bayes_factor(make: Any, factor: float) -> None:
@@ -106,6 +109,7 @@ def test_near_best_graphs_of_a_larger_problem_score_what_they_say(make: Any) -> 
         assert local.total(dag) == pytest.approx(score)
 
 
+@pytest.mark.long
 @SCIP
 @pytest.mark.parametrize("seed", range(8))
 def test_they_agree(seed: int) -> None:
@@ -212,6 +216,7 @@ def stopped(
     )
 
 
+@pytest.mark.long
 @both
 def test_a_run_that_is_stopped_lists_what_is_proven(
     make: Any, monkeypatch: pytest.MonkeyPatch

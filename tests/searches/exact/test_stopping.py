@@ -62,6 +62,7 @@ def begin(search: Any, local: LocalScore) -> Any:
     return partial(search.search, local, Knowledge().bind(local.nodes), np.random.default_rng(0))
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("kind", ["levels", "numbers"])
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
@@ -94,6 +95,7 @@ def test_ctrl_c_with_a_thousand_variables(
     assert time.monotonic() - start < after + LATENESS
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize(
     "search", [*SEARCHES[:4], SubsetDP()], ids=lambda search: type(search).__name__

@@ -52,6 +52,7 @@ def table(seed: int, d: int) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [4, 5])
 @pytest.mark.parametrize("seed", range(6))
 def test_margins_are_those_of_all_graphs(seed: int, d: int) -> None:

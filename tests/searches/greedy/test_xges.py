@@ -142,6 +142,7 @@ def test_every_class_on_the_way_is_scored_right(seed: int, d: int) -> None:
     assert visited == sorted(visited)
 
 
+@pytest.mark.long
 def test_four_nodes_against_all_543_graphs() -> None:
     reached = 0
     for seed in range(40):
@@ -201,6 +202,7 @@ def as_counts(codes: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]) -> C
     return as_source(codes).counts(CountPlan.everything())
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(0, 1000),
     required=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4),

@@ -53,11 +53,13 @@ def problem(seed: int) -> LocalScore:
     return make(score, seed, 50 + 20 * seed, 5 + seed % 6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES[:3], ids=repr)
 def test_what_every_search_promises(search: Search[LocalScore]) -> None:
     check_search(search, reached=1.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
 def test_small_problems_are_solved_to_the_optimum(search: Any) -> None:
     reached = 0
@@ -76,6 +78,7 @@ def test_small_problems_are_solved_to_the_optimum(search: Any) -> None:
     assert reached == 30
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
 def test_same_seed_same_graph_and_knowledge(search: Any) -> None:
     known = Knowledge(required=[("x0", "x2"), ("x2", "x5")], forbidden=[("x1", "x0")], roots=["x3"])
@@ -141,6 +144,7 @@ def at(table: ScoreTable, order: Any) -> TableRun:
     return run
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_a_window_goes_to_its_best_place(seed: int, size: int) -> None:

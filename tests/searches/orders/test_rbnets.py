@@ -50,6 +50,7 @@ def legal(row: NDArray[Any], needed: NDArray[np.bool_]) -> list[int]:
     ]
 
 
+@pytest.mark.long
 def test_targets_of_double_learning_one_by_one() -> None:
     from isthmus.neural.dqn import QNetwork, ReplayBatch
 
@@ -86,6 +87,7 @@ def test_targets_of_double_learning_one_by_one() -> None:
     assert network.learn(batch) == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.long
 def test_learning_reaches_what_is_asked_for() -> None:
     from isthmus.neural.dqn import QNetwork, ReplayBatch
 
@@ -164,6 +166,7 @@ def test_the_oldest_transitions_go() -> None:
     assert sets[:, 2].tolist() == (rewards % 2 == 0).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "search", [SHORT, RBNets.improved(episodes=15, batch=32)], ids=["paper", "ours"]
 )
@@ -187,6 +190,7 @@ def test_graphs_seeds_and_knowledge(search: RBNets) -> None:
     assert direct.dag == one.dag
 
 
+@pytest.mark.long
 def test_the_optimum_of_small_problems() -> None:
     faithful = improved = 0
     for seed in range(3):
@@ -248,6 +252,7 @@ def test_options_that_make_no_sense() -> None:
         RBNetsVariant(walks=0)
 
 
+@pytest.mark.long
 @pytest.mark.timing
 @pytest.mark.parametrize("make", [RBNets, RBNets.improved])
 def test_steps_are_short_while_networks_are_compiled(make: Any) -> None:
@@ -268,6 +273,7 @@ def tiny() -> tuple[ScoreTable, BoundKnowledge]:
     return table, Knowledge().bind(table.nodes)
 
 
+@pytest.mark.long
 def test_jax_is_imported_before_the_first_poll() -> None:
     """Ctrl-C while a search imported it crashed the process."""
     code = """if True:

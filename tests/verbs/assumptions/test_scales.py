@@ -34,6 +34,7 @@ def test_standardised_columns_are_noted_by_searches_that_depend_on_scale(
     assert "leave out the search" in note
 
 
+@pytest.mark.long
 def test_nothing_is_noted_where_scale_does_not_matter() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -100,6 +100,7 @@ def test_likert_items_and_counts_are_not_called_curved() -> None:
         assert notes(counts, kinds=dict.fromkeys(counts, "continuous")) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n", "items"), [(400, 10), (1000, 20)])
 def test_the_limits_of_items_are_no_common_scale(n: int, items: int) -> None:
     for seed in range(3):
