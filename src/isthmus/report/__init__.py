@@ -1,7 +1,7 @@
 """Reports of results as single HTML files that work offline."""
 
 from isthmus.graphs.identification import Comparison, compare
-from isthmus.report.page import Certainty, EdgeRow, Measure, Page, Reportable, RunAgain, build_page
+from isthmus.report.page import Certainty, EdgeRow, Measure, Page, RunAgain, build_page
 from isthmus.report.rendering import render
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "EdgeRow",
     "Measure",
     "Page",
-    "Reportable",
     "RunAgain",
     "build_page",
     "compare",

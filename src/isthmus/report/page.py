@@ -1,17 +1,14 @@
-"""Collect the content of a report from a result.
-
-The protocols in this module state what a result must offer. Results import reports, not vice versa.
-"""
+"""Collect the content of a report from a result."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from math import isfinite, isnan
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +18,10 @@ from isthmus.graphs.identification import Comparison, compare
 from isthmus.graphs.names import listed
 from isthmus.networks import GPNetwork, Network
 from isthmus.networks.column_maps import scored_nodes
+from isthmus.watch import Status
+
+if TYPE_CHECKING:
+    from isthmus.results.solution import Solution
 
 # --- Content of a report: one record per page, whatever kind of result it shows -----------------
 
@@ -219,28 +220,8 @@ _NAMES = {
 """Display names of fields whose own names are not clear enough."""
 
 
-class RunStatus(Protocol):
-    """How a run ended."""
-
-    @property
-    def ending(self) -> str:
-        """The kind of ending."""
-
-    @property
-    def message(self) -> str:
-        """Why the run stopped."""
-
-    @property
-    def steps(self) -> int:
-        """Number of steps."""
-
-    @property
-    def seconds(self) -> float:
-        """Seconds by the wall clock."""
-
-
 def search_diagnostics(
-    score: float | None, status: RunStatus, details: object
+    score: float | None, status: Status, details: object
 ) -> tuple[tuple[str, str], ...]:
     """Return names and values of the score, the ending and the record of a search."""
     rows: list[tuple[str, str]] = []
@@ -302,117 +283,6 @@ _CURVES = 200
 """Maximum number of edges for which curves are fitted."""
 
 
-class Released(Protocol):
-    """One item of data that a site released."""
-
-    @property
-    def site(self) -> str:
-        """Name of the site."""
-
-    @property
-    def what(self) -> str:
-        """Description of the data."""
-
-    @property
-    def form(self) -> str:
-        """Form in which it was sent, such as a secure sum."""
-
-    @property
-    def size(self) -> int:
-        """Number of values."""
-
-
-class Disclosed(Protocol):
-    """All data that were released for a result."""
-
-    @property
-    def entries(self) -> Sequence[Released]:
-        """Released items, in order of release."""
-
-
-class ColumnRead(Protocol):
-    """How one column was read."""
-
-    @property
-    def name(self) -> str:
-        """Name of the column."""
-
-    @property
-    def read_as(self) -> str:
-        """How the column was read."""
-
-    @property
-    def reason(self) -> str:
-        """Why."""
-
-
-class DirectionsKnown(Protocol):
-    """What determines the directions of edges."""
-
-    def decided_by(self, edge: tuple[str, str]) -> str:
-        """Return it for one edge; "nobody" if the edge is drawn without an arrowhead."""
-
-    def describe(self, edge: tuple[str, str]) -> str:
-        """Return it for one edge, in a few words."""
-
-
-class Reportable(Protocol):
-    """A result that can be reported. Its ``str`` is the summary, one sentence per line."""
-
-    @property
-    def dag(self) -> DAG:
-        """The learned graph."""
-
-    @property
-    def cpdag(self) -> CPDAG | PDAG:
-        """Its equivalence class."""
-
-    @property
-    def drawn(self) -> DAG | CPDAG | PDAG:
-        """The graph as it is drawn."""
-
-    @property
-    def equivalent(self) -> bool:
-        """Whether all members of the equivalence class have the same score."""
-
-    @property
-    def directions(self) -> DirectionsKnown:
-        """What determines the direction of each edge."""
-
-    @property
-    def score(self) -> float:
-        """Value of the objective."""
-
-    @property
-    def status(self) -> RunStatus:
-        """How the search ended."""
-
-    @property
-    def details(self) -> Any:
-        """A record of what else the search reports."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Warnings for the reader; the last lines of ``str(result)``."""
-
-    @property
-    def reading(self) -> Iterable[ColumnRead]:
-        """How the columns of the table were read."""
-
-    @property
-    def disclosure(self) -> Disclosed:
-        """The data that were released."""
-
-    def strengths(self) -> dict[tuple[str, str], float]:
-        """Return how much the score decreases without each edge."""
-
-    def fit(self) -> Network:
-        """Return the network with estimated parameters."""
-
-    def fit_gp(self) -> GPNetwork:
-        """Return the network with smooth curves, or raise if the statistics do not give them."""
-
-
 @dataclass(frozen=True)
 class Certainty:
     """How sure the edges of a result are, by a bootstrap or a posterior.
@@ -430,7 +300,7 @@ class Certainty:
 
 
 def build_page(
-    result: Reportable,
+    result: Solution,
     *,
     title: str,
     draw: Draw,
@@ -500,7 +370,7 @@ def build_page(
     )
 
 
-def _weights(result: Reportable) -> Mapping[tuple[str, str], float]:
+def _weights(result: Solution) -> Mapping[tuple[str, str], float]:
     """Return the weights of edges that the search reports, if it does."""
     weights: Any = getattr(result.details, "weights", None)
     dag = result.dag
@@ -509,7 +379,7 @@ def _weights(result: Reportable) -> Mapping[tuple[str, str], float]:
     return {(a, b): float(weights[dag.index(a), dag.index(b)]) for a, b in dag.edges}
 
 
-def _strengths(result: Reportable) -> dict[tuple[str, str], float]:
+def _strengths(result: Solution) -> dict[tuple[str, str], float]:
     try:
         return result.strengths()
     except IsthmusError:
@@ -517,7 +387,7 @@ def _strengths(result: Reportable) -> dict[tuple[str, str], float]:
 
 
 def _network(
-    result: Reportable,
+    result: Solution,
 ) -> tuple[Network | GPNetwork | str, tuple[str, ...]]:
     """Return the fitted network, or the reason why there is none, and warnings of the fit."""
     if len(result.dag.edges) <= _CURVES:

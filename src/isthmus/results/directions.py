@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from isthmus.errors import MismatchError, counted
 from isthmus.graphs import DAG, Knowledge
 from isthmus.report import Certainty, EdgeRow
 from isthmus.report import Measure as CertaintyMeasure
+
+if TYPE_CHECKING:
+    from isthmus.results.ensemble import Ensemble
+    from isthmus.results.posterior import Posterior
 
 Edge: TypeAlias = tuple[str, str]
 Edges: TypeAlias = tuple[Edge, ...]
@@ -289,19 +293,8 @@ SHARES = (
 )
 
 
-class EdgeWeights(Protocol):
-    """A bootstrap or a posterior."""
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Names of the variables."""
-
-    def edge_probabilities(self) -> NDArray[np.float64]:
-        """Return the share or probability of each edge."""
-
-
 def certainty_of(
-    weights: EdgeWeights, dag: DAG, measures: tuple[CertaintyMeasure, ...]
+    weights: Ensemble | Posterior, dag: DAG, measures: tuple[CertaintyMeasure, ...]
 ) -> Certainty:
     """Return the shares or probabilities of the edges of a graph."""
     if set(weights.nodes) != set(dag.nodes):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,10 @@ from isthmus.plots.svg import svg_graph
 from isthmus.report import Measure, Page, RunAgain, compare
 from isthmus.results.directions import SHARES, edge_rows
 from isthmus.results.reading import Disclosure, Release, header_facts, write_exports
+
+if TYPE_CHECKING:
+    from isthmus.results.ensemble import Ensemble
+    from isthmus.results.posterior import Posterior
 
 T = TypeVar("T")
 
@@ -139,31 +143,8 @@ _NO_PARAMETERS = (
 )
 
 
-class ReportableEnsemble(Protocol):
-    """Interface of weighted graphs for a report. Its ``str`` has a sentence per line."""
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        """Names of the variables."""
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """How the graphs were made, and warnings; the last lines of its ``str``."""
-
-    @property
-    def disclosure(self) -> Disclosure:
-        """The data that were released."""
-
-    @property
-    def rows(self) -> int | None:
-        """Number of rows of the data, if it is known."""
-
-    def edge_probabilities(self) -> NDArray[np.float64]:
-        """Return the share or probability of each edge."""
-
-
 def ensemble_page(
-    ensemble: ReportableEnsemble,
+    ensemble: Ensemble,
     graph: DAG,
     title: str,
     threshold: float,
@@ -188,7 +169,7 @@ def ensemble_page(
 
 
 def graphs_page(
-    ensemble: ReportableEnsemble,
+    ensemble: Ensemble | Posterior,
     graph: DAG,
     *,
     measures: tuple[Measure, ...],

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from os import PathLike
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import check_strings
 from isthmus.report import Measure, Page
 from isthmus.report.page import search_diagnostics
-from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.directions import PROBABILITIES
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.ensemble_file import (
-    ReportableEnsemble,
     graphs_page,
     read_arrays,
     read_disclosure,
     read_rows,
     write_arrays,
 )
-from isthmus.results.reading import Provenance, read_provenance, run_again
+from isthmus.results.reading import read_provenance, run_again
 from isthmus.watch import Ending, Status
+
+if TYPE_CHECKING:
+    from isthmus.results.posterior import Posterior
 
 T = TypeVar("T")
 
@@ -98,48 +98,8 @@ _PATH = Measure(
 )
 
 
-class ReportablePosterior(ReportableEnsemble, Protocol):
-    """Interface of a posterior for a report."""
-
-    @property
-    def status(self) -> Status:
-        """How the sampler ended."""
-
-    @property
-    def details(self) -> Any:
-        """Other results of the sampler."""
-
-    @property
-    def provenance(self) -> Provenance:
-        """The call that computed the posterior."""
-
-    @property
-    def chains(self) -> NDArray[np.int64]:
-        """Graph of each draw, of shape (chains, draws)."""
-
-    @property
-    def log_weights(self) -> NDArray[np.float64] | None:
-        """Importance weights, if there are any."""
-
-    @property
-    def independent(self) -> bool:
-        """Whether the draws are independent."""
-
-    def path_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability of each directed path."""
-
-    def agreement(self) -> ChainAgreement:
-        """Compare the chains."""
-
-    def importance(self) -> WeightDiagnostics:
-        """Judge the importance weights."""
-
-    def diagnostics(self) -> EdgeDiagnostics:
-        """Compute effective sample sizes."""
-
-
 def posterior_page(
-    posterior: ReportablePosterior,
+    posterior: Posterior,
     graph: DAG,
     title: str,
     threshold: float,
@@ -166,7 +126,7 @@ def posterior_page(
     )
 
 
-def _chains(posterior: ReportablePosterior) -> list[tuple[str, str]]:
+def _chains(posterior: Posterior) -> list[tuple[str, str]]:
     """Return how far the draws can be trusted."""
     rows: list[tuple[str, str]] = []
     if posterior.log_weights is not None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, final
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, final
 
 from isthmus import hooks
 from isthmus.errors import FormatError, IsthmusError, MismatchError
@@ -46,13 +46,6 @@ FORMAT = "isthmus-solution/1"
 PAG_FORMAT = "isthmus-pag-solution/1"
 _DAMAGE = (*DAMAGE, ArithmeticError, AttributeError)
 _SOLUTION, _EVIDENCE, _NETWORK = "solution.json", "evidence", "network.json"
-
-
-class WritableStatistics(Protocol):
-    """Evidence that can be written to a file."""
-
-    def to_bytes(self, dag: DAG | None) -> bytes:
-        """Return what the methods of a solution need; empty if it cannot be written."""
 
 
 def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +87,7 @@ def _plain_pag(pag: PAG) -> dict[str, Any]:
 def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
     """Write the attributes of a solution."""
     content = plain_solution(attributes)
-    statistics_kept: WritableStatistics | None = attributes["statistics_kept"]
+    statistics_kept: StatisticsKept | None = attributes["statistics_kept"]
     dag: DAG | None = attributes.get("dag")
     packed = b"" if statistics_kept is None else statistics_kept.to_bytes(dag)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
