@@ -38,8 +38,6 @@ def shapley(
     ----------
     value
         The measure if mechanisms are mixtures with these weights.
-    nodes
-        All nodes.
     changed
         The nodes that are players of their own.
     """
@@ -131,12 +129,8 @@ def linear_measure(
 
     Parameters
     ----------
-    old, new
-        The mechanisms.
     weights
         Probability that the mechanism of a node is the new one, by node.
-    outcome
-        The node.
     spread
         Whether to return its variance instead of its mean.
     """

@@ -43,8 +43,6 @@ def curve_levels(
         The codes of the node.
     family
         The rows of its parents.
-    plain
-        Its regression on lines.
     pseudo_count
         Weight of the prior, in rows.
     nodes

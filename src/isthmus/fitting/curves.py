@@ -396,13 +396,6 @@ def select_terms(
 
     A variable of which one curve has paid for itself gets a spline, since the first curve need not
     have its shape, and the rest may be too small to be seen and large enough to matter.
-
-    Parameters
-    ----------
-    columns
-        The columns of which terms are made.
-    equations
-        The regressions.
     """
     chosen: tuple[CurvedTerm, ...] = ()
     rows = min(len(columns[0].values) if e.rows is None else int(e.rows.sum()) for e in equations)

@@ -499,12 +499,8 @@ def _of_incomplete(
     ----------
     values
         The regressors, the cause first, and the outcome, with NaN for missing values.
-    regressors
-        Their names.
     moments
         Those that maximise the likelihood of the values.
-    slopes
-        The coefficients of lines.
     """
     complete = values[~np.isnan(values).any(axis=1)]
     tried = len(complete) if len(complete) >= rows_needed(len(regressors)) else 0

@@ -133,8 +133,6 @@ def robust(own: NormalConditional, values: Floats, columns: Columns) -> NormalCo
     ----------
     own
         The regression.
-    values
-        The values of the node.
     columns
         Those of its parents.
     """

@@ -45,10 +45,6 @@ def incomplete_error(rows: Floats, mean: Floats, covariance: Floats, slopes: Flo
     rows
         The regressors, the cause first, and the outcome as the last column, with NaN for missing
         values.
-    mean, covariance
-        Their maximum likelihood estimates.
-    slopes
-        The coefficients.
     """
     p = rows.shape[1]
     if p > _MOST:

@@ -31,8 +31,6 @@ def front_door_effect(
     ----------
     moments
         Moments of continuous variables.
-    cause, effect, mediators
-        Names of variables.
     rows
         Returns columns; None if only moments are known.
     """
@@ -80,8 +78,6 @@ def instrument_effect(
     ----------
     moments
         Moments of continuous variables.
-    cause, effect, instruments
-        Names of variables.
     given
         Variables that both stages adjust for.
     rows

@@ -114,8 +114,6 @@ def optimum(
     ----------
     x, own
         Features, of shape (features, rows), of which the first is one, and the code of each row.
-    levels
-        Number of levels.
     pseudo_count
         Weight of the prior, in rows.
     repeated

@@ -104,8 +104,6 @@ def identifiers(
 
     Parameters
     ----------
-    texts
-        Texts without repetition.
     prefix
         Letter to put before what is still no identifier.
     fits
@@ -161,14 +159,10 @@ def network_of(
 
     Parameters
     ----------
-    levels
-        Levels of each node.
     parents
         Parents of each node, in the order of the axes of its table.
     numbers
         The table of each node: the first parent changes slowest, the node itself fastest.
-    normalise
-        Scale each row to sum to one.
     """
     try:
         for node in levels:

@@ -78,10 +78,6 @@ def encode_columns(
 
     Parameters
     ----------
-    levels
-        The levels of each column.
-    data
-        The columns, by name.
     unseen
         Whether a value that is not one of the levels counts as unknown, with a warning, or is an
         error.

@@ -66,8 +66,6 @@ class Completion:
 
     Parameters
     ----------
-    dag
-        The graph.
     sizes
         Number of levels of each node.
     codes
@@ -143,8 +141,6 @@ class Completion:
             them may be zero.
         draws
             How many times the missing values of each row are drawn.
-        seed
-            Random seed of the draws.
         """
         rows, buckets = self._batches[number]
         codes, absent = self._codes[:, rows], self._absent[:, rows]
@@ -184,10 +180,6 @@ class Completion:
         ----------
         tables
             As for `batch`.
-        draws
-            How many times they are drawn.
-        seed
-            Random seed.
 
         Returns
         -------

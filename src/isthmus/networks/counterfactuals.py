@@ -113,16 +113,10 @@ def counterfactual_bounds(
 
     Parameters
     ----------
-    conditionals
-        The distribution of each node.
     row
         What was observed: codes of levels, and numbers.
-    do
-        What would have been set.
     affected
         The nodes that change, causes first, as `affected_nodes` returns them.
-    target
-        The node that is asked for.
     """
     levels = len(conditionals[target].levels)
     if target not in affected:

@@ -96,8 +96,6 @@ def after(
     ----------
     own, tables
         The network. Tables may have draws as their first axis.
-    dag
-        An equivalent graph.
     do
         Codes of the nodes that are set.
     engine
@@ -156,12 +154,8 @@ def unseen_nodes(
 
     Parameters
     ----------
-    dag
-        The graph.
     rows
         For nodes with counts, their discrete parents and the number of rows with each combination.
-    targets
-        The nodes that are asked for.
     evidence, do
         Codes of nodes that are seen, or set from outside.
     """

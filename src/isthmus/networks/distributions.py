@@ -553,10 +553,6 @@ def members_to_ask(
         The graph of the network, which is the only one if all members give the same answer.
     cpdag
         The equivalence class; None if the graph is causal by assumption.
-    do
-        The variables that are set.
-    asked
-        Targets and evidence.
     """
     if cpdag is None or not do or is_identified(cpdag, do, asked):
         return (dag,)

@@ -40,8 +40,6 @@ class Elimination:
 
     Parameters
     ----------
-    dag
-        The graph.
     tables
         Probabilities by node, as in `DiscreteNetwork`. With one axis more in front, tables are
         several networks with the same graph, which `joints` answers at a time.
@@ -68,8 +66,6 @@ class Elimination:
 
         Parameters
         ----------
-        targets
-            The nodes that are asked for.
         evidence
             Codes of nodes that are observed.
         likelihoods
@@ -98,8 +94,6 @@ class Elimination:
 
         Parameters
         ----------
-        target
-            The node that is asked for.
         codes
             Codes of nodes in each row; the number of levels stands for an unknown value.
         n
@@ -291,8 +285,6 @@ def greedy_order(
 
     Parameters
     ----------
-    scopes
-        The variables of each factor.
     sizes
         Number of levels of each variable.
     kept

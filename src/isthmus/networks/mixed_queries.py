@@ -366,12 +366,8 @@ def predict_rows(
 
     Parameters
     ----------
-    dag, conditionals
-        The network.
     columns
         Codes and numbers; NaN is unknown, as is a node without a column.
-    target
-        Name of the node.
     n
         Number of rows.
     simulations, seed

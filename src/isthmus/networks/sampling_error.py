@@ -95,17 +95,7 @@ class DrawnAnswer:
 def drawn_tables(
     tables: Mapping[str, Floats], counts: Mapping[str, Integers], seed: int = 0
 ) -> dict[str, Floats]:
-    """Draw probability tables; the first axis of each array are the draws.
-
-    Parameters
-    ----------
-    tables
-        The estimated probabilities.
-    counts
-        The number of rows in each cell.
-    seed
-        Random seed.
-    """
+    """Draw probability tables; the first axis of each array are the draws."""
     rng = np.random.default_rng(seed)
     cells = sum(table.size for table in tables.values())
     draws = min(DRAWS, max(_CELLS // max(cells, 1), 19))
@@ -142,8 +132,6 @@ def _regressions(
         Of the regressors.
     rows, freedom
         Number of rows, and residual degrees of freedom.
-    rng
-        Source of random numbers.
     robust
         Covariance of the intercept and the slopes for noise of any variance, if it is known.
     """
@@ -220,8 +208,6 @@ def drawn_conditionals(
         The fitted distributions, with the numbers of rows behind them.
     order
         The nodes, parents before children.
-    seed
-        Random seed.
     """
     rng = np.random.default_rng(seed)
     columns: dict[str, Any] = {}

@@ -124,14 +124,10 @@ def note_on_evidence(
 
     Parameters
     ----------
-    supports
-        The ranges of numbers.
     maps
         Units of dates; normal scores have no range.
     known
         Numbers, and codes of levels, that are observed or set.
-    levels
-        The levels of discrete nodes.
     """
     parts = []
     for name in [v for v in known if v in supports and v not in scored_nodes(maps)]:

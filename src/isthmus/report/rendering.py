@@ -502,8 +502,6 @@ def communities(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
 
     Parameters
     ----------
-    nodes
-        Number of nodes.
     edges
         Pairs of positions of nodes; directions do not matter.
     """

@@ -185,8 +185,6 @@ def split_directions(
 
     Parameters
     ----------
-    dag
-        The graph.
     directed
         Edges with a direction in its equivalence class, given the knowledge.
     knowledge
@@ -321,8 +319,6 @@ def edge_rows(
 
     Parameters
     ----------
-    nodes
-        Names of the variables.
     edges
         Share or probability of each edge ``[from, to]``.
     threshold

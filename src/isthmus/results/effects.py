@@ -472,12 +472,8 @@ def estimate_effect(
 
     Parameters
     ----------
-    graph
-        The equivalence class.
     knowledge
         What was known about the edges beforehand.
-    cause, effect
-        Names of two variables.
     adjusted
         Computes an adjusted effect.
     comparison
@@ -538,8 +534,6 @@ def estimate_in_solution(
 
     Parameters
     ----------
-    solution
-        The solution.
     cause, effect, adjusted, comparison
         As for `estimate_effect`.
     """
@@ -567,12 +561,8 @@ def estimate_pag_effect(
 
     Parameters
     ----------
-    pag
-        The graph.
     knowledge
         What was known about the edges beforehand.
-    cause, effect
-        Names of two variables.
     adjusted
         Computes an adjusted effect.
     comparison

@@ -62,8 +62,6 @@ def read_arrays(
 
     Parameters
     ----------
-    path
-        The file.
     what
         The thing in it, with its article, for the message of an error.
     format_name

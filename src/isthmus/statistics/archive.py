@@ -61,8 +61,6 @@ def read(path: FilePath, expected: str) -> tuple[dict[str, Any], dict[str, NDArr
 
     Parameters
     ----------
-    path
-        The file.
     expected
         The format that the header must name.
 

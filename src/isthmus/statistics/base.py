@@ -300,8 +300,6 @@ def refuse_missing(missing: Mapping[str, int], n: int, methods: str = ANY_METHOD
 
     Parameters
     ----------
-    missing
-        Number of missing cells of each column.
     n
         Number of rows.
     methods
@@ -340,8 +338,6 @@ def refuse_underflow(
 
     Parameters
     ----------
-    columns
-        Names of the columns.
     varies
         Which of them have values that differ from the shift; constants have none.
     squares

@@ -63,8 +63,6 @@ def fit_regressions(
     ----------
     schema
         The variables, all continuous.
-    dag
-        The graph.
     estimates
         Returns means and covariances of all variables, for the regression of one of them.
     rows

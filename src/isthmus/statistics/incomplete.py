@@ -296,8 +296,6 @@ class Maximisation:
 
         Parameters
         ----------
-        schema
-            The variables.
         pairs
             In how many rows both of two variables have a value.
         centre, scale

@@ -265,8 +265,6 @@ class RowsOfScores:
 
     Parameters
     ----------
-    tables
-        The tables.
     names
         Names of the variables, for error messages.
     score

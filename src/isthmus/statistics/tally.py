@@ -34,8 +34,6 @@ class TableCounter:
 
     Parameters
     ----------
-    cardinalities
-        Number of levels of each variable.
     sets
         Positions of the variables of each table.
     """
@@ -253,8 +251,6 @@ def with_indicators(schema: Schema, rows: Floats) -> Floats:
 
     Parameters
     ----------
-    schema
-        The variables.
     rows
         Shape (n, d): values, or codes of levels, with NaN for missing values.
     """
@@ -409,8 +405,6 @@ class PatternBuilder:
 
     Parameters
     ----------
-    schema
-        The variables.
     shift
         Values near the means; by default the means of the first rows.
     """

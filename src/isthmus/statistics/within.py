@@ -47,8 +47,6 @@ def moments_within(schema: Schema, columns: Sequence[NDArray[Any]], groups: Inte
 
     Parameters
     ----------
-    schema
-        The variables.
     columns
         Numbers or codes of levels, one array per variable.
     groups
@@ -83,12 +81,8 @@ def from_scatter(schema: Schema, rows: int, groups: int, mean: Floats, scatter: 
 
     Parameters
     ----------
-    schema
-        The variables.
     rows, groups
         Number of rows and of groups.
-    mean
-        Mean of each column over all rows.
     scatter
         Products about the mean of each group.
     """

@@ -35,8 +35,6 @@ def converted(column: TableColumn, given: AsGiven | None, integers: Kind | None)
 
     Parameters
     ----------
-    column
-        Any column.
     given
         What the user says about this column, or None.
     integers
@@ -116,8 +114,6 @@ def persons_in(data: object, column: str) -> Integers:
 
     Parameters
     ----------
-    data
-        The table.
     column
         The column that identifies a person.
 

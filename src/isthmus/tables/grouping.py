@@ -76,8 +76,6 @@ def group(
 
     Parameters
     ----------
-    frame
-        The table.
     columns
         Names of the variables to group by, and of their columns in the table.
     levels

@@ -226,8 +226,6 @@ def within_groups(data: object, name: object, **options: Any) -> WithinGroups:
 
     Parameters
     ----------
-    data
-        The table.
     name
         Name of the column of groups.
     **options

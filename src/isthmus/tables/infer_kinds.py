@@ -178,10 +178,6 @@ def decide(
 
     Parameters
     ----------
-    name
-        Name of the column.
-    profile
-        What is known about it.
     given
         What the user says about this column, or None.
     integers
@@ -349,12 +345,6 @@ def finished(
 
     Parameters
     ----------
-    columns
-        How the columns are read.
-    schema
-        The variables.
-    remarks
-        Sentences about the table as a whole.
     values
         The cells of continuous columns, where they are in memory.
     """

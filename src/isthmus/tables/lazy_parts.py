@@ -36,8 +36,6 @@ def feature_columns(schema: Schema, columns: Mapping[str, str]) -> dict[str, nw.
     schema
         The variables. Continuous ones have a value and their basis functions, discrete ones an
         indicator per level but the first.
-    columns
-        The column of each variable.
     """
     import narwhals as nw
 
@@ -67,8 +65,6 @@ class LazyFeatures(Source):
 
     Parameters
     ----------
-    table
-        The table itself.
     streamed
         Computes moments of variables with basis functions from batches of the table.
     wide
@@ -137,8 +133,6 @@ class LazyEstimation:
 
     Parameters
     ----------
-    missing
-        How the moments are estimated.
     release
         Records what the engine sends.
     """
@@ -156,10 +150,6 @@ class LazyEstimation:
 
         Parameters
         ----------
-        engine
-            The engine that holds the table.
-        schema, columns
-            The variables, and the column of each.
         holes
             Whether values are known to be missing, which saves the pass for complete rows.
         """

@@ -96,8 +96,6 @@ class TextTable:
     ----------
     path
         The file; ``.gz`` is decompressed.
-    given
-        Format given by the user.
     """
 
     def __init__(self, path: Path, given: TextFormat) -> None:
@@ -183,10 +181,6 @@ class TextTable:
 
         Parameters
         ----------
-        library
-            Name of the library.
-        text
-            Columns that are no numbers.
         numbers
             Columns that are numbers even if they have leading zeros.
         """

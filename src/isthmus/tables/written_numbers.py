@@ -98,8 +98,6 @@ def writing_of(
 
     Parameters
     ----------
-    texts
-        The different texts of a column.
     decimal
         The decimal mark, if it is known.
     zeros

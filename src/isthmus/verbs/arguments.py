@@ -229,10 +229,6 @@ def as_read(
     data
         As for :func:`~isthmus.fit`. A source and statistics know their kinds, and are returned as
         they are.
-    reading
-        How columns were read.
-    nodes
-        Nodes of the graph.
     kinds
         What the user said about some columns, which has precedence.
     """

@@ -232,17 +232,7 @@ class Challenged:
 
 
 def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
-    """Challenge a graph of lines by curves, and learn again with curves if it does not survive.
-
-    Parameters
-    ----------
-    problem
-        The data, with a score of lines.
-    dag
-        The graph that was learned.
-    again
-        How to learn from the data again.
-    """
+    """Challenge a graph of lines by curves, and learn again with curves if it does not survive."""
     reason = _why_not(problem)
     if reason:
         return Challenged(problem, dag, _not_challenged(reason))

@@ -138,10 +138,6 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
 
     Parameters
     ----------
-    schema
-        The variables.
-    objective
-        The objective to optimise.
     runs
         How often the search will be run, as in a bootstrap.
     """

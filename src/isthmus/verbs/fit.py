@@ -132,8 +132,6 @@ class StructuralEMSearch:
     ----------
     problem
         A problem with the objective of incomplete rows.
-    search
-        The search for each graph.
     first
         The search for the graph to start with.
     rng

@@ -361,8 +361,6 @@ def notes_on(problem: Problem, dag: DAG, *, named: bool, ranked: bool = False) -
 
     Parameters
     ----------
-    problem
-        The data, as they were read.
     dag
         The graph that was learned, or that represents an ensemble.
     named
@@ -412,8 +410,6 @@ def check_rows(
 
     Parameters
     ----------
-    table
-        The rows.
     dag
         The graph whose residuals are checked.
     linear

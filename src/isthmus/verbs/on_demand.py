@@ -49,12 +49,6 @@ class OnDemandSearch:
     ----------
     problem
         A problem whose score was bound to the tables.
-    tables
-        The tables.
-    search
-        The search.
-    seed
-        Random seed of each search.
     """
 
     def __init__(
@@ -128,12 +122,6 @@ class RequestedSearch:
     ----------
     problem
         A problem with counts that are computed on request.
-    statistics
-        These counts.
-    search
-        The search.
-    seed
-        Random seed of each search.
     """
 
     def __init__(

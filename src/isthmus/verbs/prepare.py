@@ -131,12 +131,8 @@ def prepare_jointly(
 
     Parameters
     ----------
-    data
-        What the user gave to `learn`.
     search
         The search, if the user named one. Otherwise a source decides whether it offers statistics.
-    knowledge
-        Background knowledge.
     **others
         Other arguments of `learn`, which have no effect here and are refused unless they are None.
     """
@@ -257,8 +253,6 @@ def prepare(
 
     Parameters
     ----------
-    data
-        A table, statistics or a source.
     score
         The score; by default chosen from the column types and the search.
     search
@@ -266,10 +260,6 @@ def prepare(
     accepts
         Capabilities that the caller can use, one of which the objective must have. By default
         those of the search, or any.
-    knowledge
-        Background knowledge.
-    kinds
-        How to read some columns.
     missing
         How to handle missing values; by default they are refused.
     dag
@@ -451,12 +441,6 @@ def _require_kind(
 
     Parameters
     ----------
-    score
-        The score.
-    schema
-        The variables.
-    accepts
-        Capabilities that the search can use.
     fixed
         The source or statistics whose kinds cannot be changed; None for a table.
     """

@@ -126,8 +126,6 @@ class Engine(ABC):
 
         Parameters
         ----------
-        table
-            The table.
         names
             Names of its columns, in order.
         """
@@ -181,8 +179,6 @@ class Engine(ABC):
 
         Parameters
         ----------
-        columns
-            The columns.
         rows
             How many rows to draw; a few more or less do not matter.
         total
@@ -210,8 +206,6 @@ class Engine(ABC):
         ----------
         schema
             The variables, all discrete.
-        columns
-            The column of each variable.
         sets
             Positions of variables in the schema, ascending within a set.
         """
@@ -238,15 +232,7 @@ class Engine(ABC):
 
     @abstractmethod
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
-        """Moments of the variables of `schema`, refusing missing and infinite cells.
-
-        Parameters
-        ----------
-        schema
-            The variables.
-        columns
-            The column of each variable.
-        """
+        """Moments of the variables of `schema`, refusing missing and infinite cells."""
 
     @abstractmethod
     def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
