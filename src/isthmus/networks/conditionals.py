@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, NamedTuple, TypeAlias, final
+from typing import Any, NamedTuple, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -454,9 +454,51 @@ def term_columns(terms: tuple[Term, ...], columns: Columns) -> dict[str, Floats]
     return values
 
 
+@dataclass(frozen=True, eq=False)
+class _OnTerms(Conditional):
+    """A distribution that is a regression on functions of the parents."""
+
+    discrete: tuple[str, ...]
+    continuous: tuple[str, ...]
+    terms: tuple[Term, ...]
+    regression: ConditionalGaussian | MultinomialLogit
+
+    def __post_init__(self) -> None:
+        names = tuple(map(str, range(len(self.terms))))
+        own = self.regression
+        if own.continuous != names or not set(own.discrete) <= set(self.discrete):
+            raise SchemaError(
+                f"The regression on {len(names)} terms has the parents {listed(own.parents)}."
+            )
+        used = {each.parent: each.window is None for term in self.terms for each in term}
+        allowed = {True: self.discrete, False: self.continuous}
+        wrong = [v for v, level in used.items() if v not in allowed[level]]
+        if wrong or not all(self.terms):
+            raise SchemaError(
+                f"Terms are of {listed(wrong)}, which are not such parents of the node."
+            )
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.discrete + self.continuous
+
+    @property
+    def parameters(self) -> int:
+        return self.regression.parameters
+
+    def with_regression(self, regression: Conditional) -> Self:
+        """Return the same distribution with other parameters."""
+        assert isinstance(regression, type(self.regression))
+        return replace(self, regression=regression)
+
+    def columns(self, columns: Columns) -> dict[str, NDArray[Any]]:
+        """Return the columns of the regression."""
+        return {v: columns[v] for v in self.discrete} | term_columns(self.terms, columns)
+
+
 @final
 @dataclass(frozen=True, eq=False)
-class CurvedGaussian(NormalConditional):
+class CurvedGaussian(_OnTerms, NormalConditional):
     """A continuous node with curved or interacting effects of its parents.
 
     Attributes
@@ -470,31 +512,8 @@ class CurvedGaussian(NormalConditional):
         and so on. Its discrete parents are none or all of those of the node.
     """
 
-    discrete: tuple[str, ...]
-    continuous: tuple[str, ...]
-    terms: tuple[Term, ...]
     regression: ConditionalGaussian
     levels: tuple[Level, ...] = ()
-
-    def __post_init__(self) -> None:
-        _check_terms(self.terms, self.discrete, self.continuous, self.regression)
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        return self.discrete + self.continuous
-
-    @property
-    def parameters(self) -> int:
-        return self.regression.parameters
-
-    def with_regression(self, regression: Conditional) -> CurvedGaussian:
-        """Return the same distribution with other parameters."""
-        assert isinstance(regression, ConditionalGaussian)
-        return replace(self, regression=regression)
-
-    def columns(self, columns: Columns) -> dict[str, NDArray[Any]]:
-        """Return the columns of the regression."""
-        return {v: columns[v] for v in self.discrete} | term_columns(self.terms, columns)
 
     def mean(self, columns: Columns, n: int) -> Floats:
         return self.regression.mean(self.columns(columns), n)
@@ -505,7 +524,7 @@ class CurvedGaussian(NormalConditional):
 
 @final
 @dataclass(frozen=True, eq=False)
-class CurvedLogit(DiscreteConditional):
+class CurvedLogit(_OnTerms, DiscreteConditional):
     """A discrete node with curved or interacting effects of its parents on the log-odds.
 
     Attributes
@@ -516,54 +535,14 @@ class CurvedLogit(DiscreteConditional):
         The multinomial logistic regression on the discrete parents and the terms.
     """
 
-    discrete: tuple[str, ...]
-    continuous: tuple[str, ...]
-    terms: tuple[Term, ...]
     regression: MultinomialLogit
-
-    def __post_init__(self) -> None:
-        _check_terms(self.terms, self.discrete, self.continuous, self.regression)
 
     @property
     def levels(self) -> tuple[Level, ...]:  # type: ignore[override]
         return self.regression.levels
 
-    @property
-    def parents(self) -> tuple[str, ...]:
-        return self.discrete + self.continuous
-
-    @property
-    def parameters(self) -> int:
-        return self.regression.parameters
-
-    def with_regression(self, regression: Conditional) -> CurvedLogit:
-        """Return the same distribution with other parameters."""
-        assert isinstance(regression, MultinomialLogit)
-        return replace(self, regression=regression)
-
-    def columns(self, columns: Columns) -> dict[str, NDArray[Any]]:
-        """Return the columns of the regression."""
-        return {v: columns[v] for v in self.discrete} | term_columns(self.terms, columns)
-
     def log_probabilities(self, columns: Columns, n: int) -> Floats:
         return self.regression.log_probabilities(self.columns(columns), n)
-
-
-def _check_terms(
-    terms: tuple[Term, ...],
-    discrete: tuple[str, ...],
-    continuous: tuple[str, ...],
-    regression: ConditionalGaussian | MultinomialLogit,
-) -> None:
-    names = tuple(map(str, range(len(terms))))
-    if regression.continuous != names or not set(regression.discrete) <= set(discrete):
-        raise SchemaError(
-            f"The regression on {len(terms)} terms has the parents {listed(regression.parents)}."
-        )
-    used = {own.parent: own.window is None for term in terms for own in term}
-    wrong = [v for v, level in used.items() if v not in (discrete if level else continuous)]
-    if wrong or not all(terms):
-        raise SchemaError(f"Terms are of {listed(wrong)}, which are not such parents of the node.")
 
 
 # --- least squares ------------------------------------------------------------------------------
