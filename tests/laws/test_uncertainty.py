@@ -40,6 +40,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "e_value": "confidence interval",
     },
     "PossibleEffect": {"interval": "confidence interval"},
+    "Changes": {"total": "without a standard error"},
     "Posterior": {
         "edge_probabilities": "agreement",
         "adjacency_probabilities": "agreement",
@@ -142,6 +143,8 @@ NO_ESTIMATES: dict[str, set[str]] = {
     },
     "PAGSolution": {"dag", "cpdag", "plot", "report", "to_dict", "save", "load"},
     "EffectEstimate": {"adjustment", "degrees", "robust"},
+    "Changes": {"changed"},
+    "Validation": {"p_value", "agrees", "objections", "unsupported"},  # tests, not estimates
     "Posterior": {
         "nodes",
         "rows",

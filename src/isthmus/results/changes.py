@@ -93,7 +93,7 @@ class Changes:
 
     @property
     def total(self) -> float:
-        """The change of the measure: the sum of all shares and of `others`."""
+        """The sum of all shares and of `others`: the change, without a standard error."""
         return self.after - self.before
 
     def to_frame(self, like: object = None) -> Any:

@@ -353,12 +353,22 @@ class Ensemble:
         command
             The command line that computed the ensemble, to be shown in the page.
         """
-        from isthmus.report import render
-        from isthmus.results.ensemble_file import ensemble_page
+        from isthmus.report import RunAgain, render
+        from isthmus.results.directions import SHARES
+        from isthmus.results.ensemble_file import graphs_page
 
         limit = self.threshold() if threshold is None else threshold
-        page = ensemble_page(
-            self, self.averaged_graph(limit), title, limit, reference, table, command
+        scored = self.notes and self.notes[0].startswith("Score ")
+        page = graphs_page(
+            self,
+            self.averaged_graph(limit),
+            measures=SHARES,
+            title=title,
+            threshold=limit,
+            reference=reference,
+            table=table,
+            again=RunAgain(command=command, verb="bootstrap"),
+            notes=self.notes[1:] if scored else self.notes,
         )
         Path(path).write_text(render(page), encoding="utf-8")
 

@@ -19,7 +19,7 @@ from isthmus.graphs import DAG
 from isthmus.graphs.names import check_strings
 from isthmus.plots.svg import svg_graph
 from isthmus.report import Measure, Page, RunAgain, compare
-from isthmus.results.directions import SHARES, edge_rows
+from isthmus.results.directions import edge_rows
 from isthmus.results.reading import Disclosure, Release, header_facts, write_exports
 
 if TYPE_CHECKING:
@@ -141,37 +141,12 @@ _NO_PARAMETERS = (
 )
 
 
-def ensemble_page(
-    ensemble: Ensemble,
-    graph: DAG,
-    title: str,
-    threshold: float,
-    reference: DAG | None,
-    table: str | None,
-    command: str | None,
-) -> Page:
-    """Return the content of the report of a bootstrap, or of other weighted graphs."""
-    first = len(ensemble.notes) and ensemble.notes[0].startswith("Score ")
-    return graphs_page(
-        ensemble,
-        graph,
-        measures=SHARES,
-        matrices=(),
-        title=title,
-        threshold=threshold,
-        reference=reference,
-        table=table,
-        again=RunAgain(command=command, verb="bootstrap"),
-        notes=ensemble.notes[1:] if first else ensemble.notes,
-    )
-
-
 def graphs_page(
     ensemble: Ensemble | Posterior,
     graph: DAG,
     *,
     measures: tuple[Measure, ...],
-    matrices: tuple[NDArray[np.float64], ...],
+    matrices: tuple[NDArray[np.float64], ...] = (),
     title: str,
     threshold: float,
     reference: DAG | None,

@@ -444,10 +444,26 @@ class Posterior:
             The command line that computed the posterior, to be shown in the page.
         """
         from isthmus.report import render
-        from isthmus.results.posterior_file import posterior_page
+        from isthmus.report.page import search_diagnostics
+        from isthmus.results.directions import PROBABILITIES
+        from isthmus.results.ensemble_file import graphs_page
+        from isthmus.results.posterior_file import PATH, chain_diagnostics
+        from isthmus.results.reading import run_again
 
-        graph = averaged_dag(self.nodes, self.edge_probabilities(), threshold)
-        page = posterior_page(self, graph, title, threshold, reference, table, command)
+        searched = search_diagnostics(None, self.status, self.details)
+        page = graphs_page(
+            self,
+            averaged_dag(self.nodes, self.edge_probabilities(), threshold),
+            measures=(*PROBABILITIES, PATH),
+            matrices=(self.path_probabilities(),),
+            title=title,
+            threshold=threshold,
+            reference=reference,
+            table=table,
+            again=replace(run_again(self.provenance, self.status, command), verb="sample"),
+            notes=self.notes,
+            diagnostics=(*searched, *chain_diagnostics(self)),
+        )
         Path(path).write_text(render(page), encoding="utf-8")
 
     def save(self, path: str | PathLike[str]) -> None:

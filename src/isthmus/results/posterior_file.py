@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from isthmus.errors import FormatError, IsthmusError
-from isthmus.graphs import DAG
 from isthmus.graphs.names import check_strings
-from isthmus.report import Measure, Page
-from isthmus.report.page import search_diagnostics
-from isthmus.results.directions import PROBABILITIES
+from isthmus.report import Measure
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.ensemble_file import (
-    graphs_page,
     read_arrays,
     read_disclosure,
     read_rows,
     write_arrays,
 )
-from isthmus.results.reading import read_provenance, run_again
+from isthmus.results.reading import read_provenance
 from isthmus.watch import Ending, Status
 
 if TYPE_CHECKING:
@@ -93,40 +89,12 @@ def _attributes(header: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any
 
 # --- Content of the report of a posterior -------------------------------------------------------
 
-_PATH = Measure(
+PATH = Measure(
     "path", "Path: probability of any directed path from the first variable to the second."
 )
 
 
-def posterior_page(
-    posterior: Posterior,
-    graph: DAG,
-    title: str,
-    threshold: float,
-    reference: DAG | None,
-    table: str | None,
-    command: str | None,
-) -> Page:
-    """Return the content of the report of a posterior."""
-    return graphs_page(
-        posterior,
-        graph,
-        measures=(*PROBABILITIES, _PATH),
-        matrices=(posterior.path_probabilities(),),
-        title=title,
-        threshold=threshold,
-        reference=reference,
-        table=table,
-        again=replace(run_again(posterior.provenance, posterior.status, command), verb="sample"),
-        notes=posterior.notes,
-        diagnostics=(
-            *search_diagnostics(None, posterior.status, posterior.details),
-            *_chains(posterior),
-        ),
-    )
-
-
-def _chains(posterior: Posterior) -> list[tuple[str, str]]:
+def chain_diagnostics(posterior: Posterior) -> list[tuple[str, str]]:
     """Return how far the draws can be trusted."""
     rows: list[tuple[str, str]] = []
     if posterior.log_weights is not None:
