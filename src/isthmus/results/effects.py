@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from math import inf, nan, sqrt
 from typing import TYPE_CHECKING, Any, TypeAlias, final
@@ -479,17 +479,11 @@ def estimate_effect(
     comparison
         What it is the difference of.
     """
+    answer = partial(EffectEstimate, cause, effect, comparison=comparison)
     if knowledge is not None and knowledge.excludes_path(graph.nodes, cause, effect):
         nothing = PossibleEffect(graph.parents(cause), (), 0.0, 0.0, 0)
-        return EffectEstimate(
-            cause,
-            effect,
-            identified=True,
-            alternatives=(nothing,),
-            has_path=False,
-            zero=ZeroEffect.KNOWLEDGE,
-            comparison=comparison,
-        )
+        zero = ZeroEffect.KNOWLEDGE
+        return answer(identified=True, alternatives=(nothing,), has_path=False, zero=zero)
     more = outcome_parents(graph, cause, effect, knowledge)
 
     def estimate(parents: tuple[str, ...]) -> PossibleEffect:
@@ -502,23 +496,13 @@ def estimate_effect(
     if is_identified(graph, [cause], [effect]):
         # All possible sets of parents are valid, and the first one is the smallest.
         own = estimate(graph.parents(cause))
-        zero = ZeroEffect.DIRECTION if effect in own.parents else None
+        direction = ZeroEffect.DIRECTION if effect in own.parents else None
         has_path = effect in possible_descendants(graph, cause)
-        return EffectEstimate(
-            cause,
-            effect,
-            identified=True,
-            alternatives=(own,),
-            has_path=has_path,
-            zero=zero,
-            comparison=comparison,
-        )
+        return answer(identified=True, alternatives=(own,), has_path=has_path, zero=direction)
     families = list(islice(possible_parents(graph, cause), MAX_PARENT_SETS + 1))
     computed = len(families) <= MAX_PARENT_SETS
     alternatives = tuple(estimate(own) for own in families) if computed else ()
-    return EffectEstimate(
-        cause, effect, identified=False, alternatives=alternatives, comparison=comparison
-    )
+    return answer(identified=False, alternatives=alternatives)
 
 
 def effect_class(solution: Solution) -> CPDAG | PDAG:
