@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -131,25 +131,17 @@ def bootstrap(
     threads = check_jobs(jobs)
     begin = time.monotonic()
     refuse_joint_bootstrap(data, search)
+    options: dict[str, Any] = {
+        "knowledge": knowledge,
+        "kinds": kinds,
+        "missing": missing,
+        "groups": groups,
+    }
     problem = prepare(
-        data,
-        score=score,
-        search=search,
-        knowledge=knowledge,
-        kinds=kinds,
-        missing=missing,
-        groups=groups,
-        transform=transform,
-        structural_em=True,
+        data, score=score, search=search, **options, transform=transform, structural_em=True
     )
     model, sentence, directed = problem, "", not problem.objective.equivalent
     if score is None and fits_lines(problem):
-        options = {
-            "knowledge": knowledge,
-            "kinds": kinds,
-            "missing": missing,
-            "groups": groups,
-        }
         until = math.inf if time_limit is None else begin + problem.waited + time_limit
         again = Again(data, transform, options, search, seed, until=until)
         challenged = challenge_default(problem, again)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import cast, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
@@ -156,15 +156,13 @@ def learn(
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)
     begin = time.monotonic()
-    joint = prepare_jointly(
-        data,
-        search,
-        knowledge=knowledge,
-        score=score,
-        kinds=kinds,
-        missing=missing,
-        groups=groups,
-    )
+    options: dict[str, Any] = {
+        "knowledge": knowledge,
+        "kinds": kinds,
+        "missing": missing,
+        "groups": groups,
+    }
+    joint = prepare_jointly(data, search, score=score, **options)
     if joint is not None:
         check_transform(transform, data)
         refuse_probabilities(check_knowledge(knowledge), repr(joint.search))
@@ -174,22 +172,13 @@ def learn(
         data,
         score=score,
         search=search,
-        knowledge=knowledge,
-        kinds=kinds,
-        missing=missing,
-        groups=groups,
+        **options,
         structural_em=True,
         requests=True,
         time_limit=time_limit,
         transform=transform,
         pag=True,
     )
-    options = {
-        "knowledge": knowledge,
-        "kinds": kinds,
-        "missing": missing,
-        "groups": groups,
-    }
     until = math.inf if time_limit is None else begin + problem.waited + time_limit
     again = Again(data, transform, options, search, seed, progress, until)
     sentence, default = "", score is None
@@ -240,15 +229,7 @@ def learn(
         *of_search,
     )
     provenance = Provenance.of_call(
-        "learn",
-        seed,
-        score=problem.plain_score,
-        search=search,
-        knowledge=knowledge,
-        kinds=kinds,
-        missing=missing,
-        groups=groups,
-        transform=transform,
+        "learn", seed, score=problem.plain_score, search=search, **options, transform=transform
     )
     if isinstance(result, PAGResult):
         return PAGSolution(

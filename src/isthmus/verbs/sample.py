@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,26 +130,23 @@ def sample(
     check_progress(progress)
     begin = time.monotonic()
     accepts = (LOCAL_SCORES,) if sampler is None else check_sampler(sampler).accepts
+    options: dict[str, Any] = {
+        "knowledge": knowledge,
+        "kinds": kinds,
+        "missing": missing,
+        "groups": groups,
+    }
     problem = prepare(
         data,
         score=score,
         accepts=accepts,
-        knowledge=knowledge,
-        kinds=kinds,
-        missing=missing,
-        groups=groups,
+        **options,
         transform=transform,
         choose=choose_marginal_likelihood,
         time_limit=time_limit,
     )
     sentence = ""
     if score is None and isinstance(problem.score, (BGe, DegenerateGaussian)):
-        options = {
-            "knowledge": knowledge,
-            "kinds": kinds,
-            "missing": missing,
-            "groups": groups,
-        }
         until = math.inf if time_limit is None else begin + problem.waited + time_limit
         again = Again(data, transform, options, seed=seed, until=until)
         problem, sentence = _challenged(problem, again)
@@ -207,10 +205,7 @@ def sample(
             sampler=sampler,
             draws=draws,
             chains=chains,
-            knowledge=knowledge,
-            kinds=kinds,
-            missing=missing,
-            groups=groups,
+            **options,
             transform=transform,
         ),
     )
