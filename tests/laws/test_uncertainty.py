@@ -74,6 +74,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "most_probable": "sampling error",
         "predict_probabilities": NOT_INCLUDED,
         "predict": "predict_probabilities",
+        "counterfactual": NOT_INCLUDED,
     },
     "GaussianNetwork": {
         "weights": NOT_INCLUDED,
@@ -82,12 +83,14 @@ ESTIMATES: dict[str, dict[str, str]] = {
         "query": "have a `sampling_error`",
         "most_probable": NOT_INCLUDED,
         "predict": NOT_INCLUDED,
+        "counterfactual": NOT_INCLUDED,
     },
     "MixedNetwork": {
         "query": "simulation error",
         "predict_probabilities": NOT_INCLUDED,
         "predict": NOT_INCLUDED,
         "most_probable": NOT_INCLUDED,
+        "counterfactual": NOT_INCLUDED,
     },
     "GPNetwork": {"curve": "95% band", "predict": "noises", "query": "simulation error"},
     "Effect": {"at": "band", "means_at": "band"},

@@ -488,7 +488,8 @@ class DiscreteNetwork:
         """Return bounds on what one row would have been if some variables had been set otherwise.
 
         Probabilities do not say what the same unit would have done under other conditions, so that
-        the answer is a range. The graph is taken as causal.
+        the answer is a range. The graph is taken as causal. The sampling error of fitted parameters
+        is not included.
 
         Parameters
         ----------

@@ -460,8 +460,8 @@ class GaussianNetwork:
         """Return what one row would have been if some variables had been set to other values.
 
         The noise of each regression is that of the row. If the row is complete, everything is
-        determined, and the deviations are zero. The graph is taken as causal, and the sampling
-        error of fitted parameters is not included.
+        determined, and the deviations are zero. The graph is taken as causal. The sampling error of
+        fitted parameters is not included.
 
         Parameters
         ----------

@@ -444,7 +444,8 @@ class MixedNetwork:
         """Return bounds on what one row would have been if some variables had been set otherwise.
 
         The noise of regressions is that of the row; for levels, the answer is a range, as of a
-        `DiscreteNetwork`. The graph is taken as causal.
+        `DiscreteNetwork`. The graph is taken as causal. The sampling error of fitted parameters is
+        not included.
 
         Parameters
         ----------
