@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import isthmus_joint as joint
 from isthmus.cli.inputs import missing_from, score_from, search_from
 from isthmus.cli.output import say
 from isthmus.cli.parsing import ExitCode, at_least, host_and_port
@@ -66,13 +67,7 @@ def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequ
     """Return what a study about these variables needs, given the options of `draft`."""
     from isthmus.statistics import CountPlan, Expansion, Kind
     from isthmus_joint.federation.requests.expectation import AskExpectation
-    from isthmus_joint.federation.requests.statistics import (
-        AskCounts,
-        AskFeatures,
-        AskMoments,
-        needs_demand,
-    )
-    from isthmus_joint.methods.admm import AskConsensus, AskNetworks
+    from isthmus_joint.federation.requests.statistics import needs_demand
 
     schema = variables.schema
     discrete = schema.of_kind(Kind.DISCRETE)
@@ -83,7 +78,7 @@ def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequ
                 f"{basis!r} is for secure sums of complete rows of continuous variables. Leave out "
                 "--score and --search, or the options and variables that do not fit."
             )
-        names, rounds = [AskMoments.name, AskFeatures.name], options.rounds or ROUNDS
+        names, rounds = [joint.AskMoments.name, joint.AskFeatures.name], options.rounds or ROUNDS
         return DraftedRequests(names, rounds, features=Expansion.within(basis, variables.bounds))
     if options.missing is not None:
         if options.method == ADMM or discrete:
@@ -94,7 +89,7 @@ def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequ
         require_estimation(options.missing)
         return DraftedRequests([AskExpectation.name], options.rounds or STEP_ROUNDS)
     if options.method == ADMM:
-        step = AskNetworks if options.networks else AskConsensus
+        step = joint.AskNetworks if options.networks else joint.AskConsensus
         return DraftedRequests([step.name], options.rounds or ADMM_ROUNDS)
     if options.networks:
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
@@ -105,9 +100,9 @@ def drafted_requests(options: argparse.Namespace, variables: Any) -> DraftedRequ
             rounds = options.rounds or DEMAND_ROUNDS
         # Within sites, graphs are learned from moments of levels, and tables are for parameters.
         within = options.exact and not options.pooled
-        names = [AskMoments.name, AskCounts.name] if within else [AskCounts.name]
+        names = [joint.AskMoments.name, joint.AskCounts.name] if within else [joint.AskCounts.name]
         return DraftedRequests(names, rounds, plan)
-    return DraftedRequests([AskMoments.name], rounds)
+    return DraftedRequests([joint.AskMoments.name], rounds)
 
 
 def basis_needed(options: argparse.Namespace, schema: Any) -> Any:
@@ -294,12 +289,10 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
 
 def draft(options: argparse.Namespace) -> ExitCode:
     """Write a study, sign it as its author, and let the sites enrol if they are to."""
-    from isthmus_joint.agreement.cards import Card
-
     prepared = require_drafted(options)
     if options.sites is not None:
         return enrol_sites(options, partial(write_draft, options, prepared))
-    write_draft(options, prepared, [Card.read(path) for path in options.card])
+    write_draft(options, prepared, [joint.Card.read(path) for path in options.card])
     say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
     return ExitCode.DONE
 
@@ -321,18 +314,16 @@ def write_draft(
     options: argparse.Namespace, prepared: tuple[Any, DraftedRequests], cards: list[Card]
 ) -> None:
     """Write the folder of a study with these sites, signed by its author."""
-    from isthmus_joint.agreement.cards import Folder
-    from isthmus_joint.agreement.study import Study, code_hash
+    from isthmus_joint.agreement.study import code_hash
     from isthmus_joint.enrolment import Invitation
     from isthmus_joint.methods import admm
     from isthmus_joint.noise.answers import require_possible
-    from isthmus_joint.secure_sum.protocol import SecureSums
     from isthmus_joint.transport.certificates import fingerprint
 
     variables, drafted = prepared
     author = load_identity(_author(options))
     certificate = (options.home / "connection.crt").read_bytes()
-    study = Study.draft(
+    study = joint.Study.draft(
         options.title,
         purpose=options.purpose,
         author=author.public,
@@ -340,7 +331,7 @@ def write_draft(
         members=[card.member for card in cards],
         schema=variables.schema,
         bounds=variables.bounds,
-        protocol=SecureSums(
+        protocol=joint.SecureSums(
             certificates=tuple(fingerprint(card.certificate) for card in cards),
             coordinator_certificate=fingerprint(certificate),
         ),
@@ -356,7 +347,7 @@ def write_draft(
     require_possible(study)
     if options.method == ADMM:
         admm.ADMM().allowed(study)  # raises an error before anyone signs
-    folder = Folder(options.study)
+    folder = joint.Folder(options.study)
     address = options.address or Invitation.read(options.home / "invitation").address
     folder.write(study, cards)
     folder.write_coordinator(certificate, address)
@@ -367,7 +358,6 @@ def write_draft(
 def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
     """Return the section on differential privacy, unless the study is to be exact."""
     from isthmus_joint.agreement.study import EPSILON
-    from isthmus_joint.noise.accounting import DifferentialPrivacy
 
     given = {n: getattr(options, n) for n in NOISE_OPTIONS if getattr(options, n) is not None}
     if options.exact:
@@ -390,7 +380,7 @@ def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
             "With noise, one row of each person is used, which is too little of a time series. "
             "State how many with --rows-per-person, or pass --exact."
         )
-    return DifferentialPrivacy(**({"epsilon": EPSILON} | given))
+    return joint.DifferentialPrivacy(**({"epsilon": EPSILON} | given))
 
 
 def _author(options: argparse.Namespace) -> Path:

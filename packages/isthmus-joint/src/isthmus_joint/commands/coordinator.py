@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import isthmus_joint as joint
 from isthmus.cli.inputs import knowledge_of, missing_from
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode, host_name, port
@@ -109,14 +110,14 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.identity import Identity, key_text
+    from isthmus_joint.agreement.identity import key_text
     from isthmus_joint.enrolment import Invitation
     from isthmus_joint.records.private_files import write_private
     from isthmus_joint.transport.certificates import own_certificate
 
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    identity = Identity.generate()
+    identity = joint.Identity.generate()
     identity.save(home / "identity.pem")
     hosts = dict.fromkeys([*options.host, "localhost", "127.0.0.1"])
     certificate, key = own_certificate("isthmus coordinator", list(hosts))
@@ -133,10 +134,9 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Folder
 
     check_outputs(options.output, options.search)
-    study = Folder(options.study).study()
+    study = joint.Folder(options.study).study()
     missing = estimation_of(study, options.missing)
     with shown(options, [m.name for m in study.members]) as board:
         solution, sites = _learned(options, missing, board)
@@ -155,26 +155,22 @@ def _learned(
 ) -> tuple[Any, tuple[str, ...]]:
     """Start all processes, learn, and stop them; return the solution and the sites in it."""
     from isthmus.verbs.prepare import prepare_jointly
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.commands.run_display import RunState
-    from isthmus_joint.federation.federation import Federation
     from isthmus_joint.federation.round_scheduler import restart
-    from isthmus_joint.records.journal import FileJournal
-    from isthmus_joint.transport.base import Timeouts
 
-    folder, home = Folder(options.study), options.home
+    folder, home = joint.Folder(options.study), options.home
     study = folder.study()
     state = study.state_folder(home)
     given = {n: getattr(options, n) for n in ("answer", "gather", "pause", "reconnect")}
-    timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
+    timeouts = replace(joint.Timeouts(), **{n: v for n, v in given.items() if v is not None})
     identity = load_identity(home / "identity.pem")
-    journal = FileJournal(state / "journal")  # a second run of the same study ends here
+    journal = joint.FileJournal(state / "journal")  # a second run of the same study ends here
     try:
         connect: Connect = options.connect or partial(_listening, options)
         with connect(study, timeouts, board.watch) as transport:
             if options.restart:
                 restart(journal, study)
-            federation = Federation(
+            federation = joint.Federation(
                 study,
                 folder.signatures(),
                 identity,
@@ -205,10 +201,9 @@ def _listening(
     options: argparse.Namespace, _study: Study, timeouts: Timeouts, watch: Watcher
 ) -> AbstractContextManager[RemoteTransport]:
     """Listen for the sites over gRPC."""
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.federation.over_grpc import listen
 
-    return listen(options.home, Folder(options.study), options.listen, timeouts, watch)
+    return listen(options.home, joint.Folder(options.study), options.listen, timeouts, watch)
 
 
 def _share(federation: Any, solution: Any, board: RunDisplay) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from textwrap import fill, wrap
 from typing import Any
 
+import isthmus_joint as joint
+
 SHOWN_VARIABLES = 12
 
 PAGE = 20
@@ -44,11 +46,8 @@ def described(study: Any) -> str:
 
 def products_of(study: Any) -> list[str]:
     """Return whether products are about the means of sites, for exact sums of products."""
-    from isthmus_joint.federation.requests.statistics import AskFeatures, AskMoments
-
-    if study.privacy is not None or not {AskMoments.name, AskFeatures.name} & study.requests:
-        return []
-    if not study.protocol.results_add_up:
+    products = {joint.AskMoments.name, joint.AskFeatures.name} & study.requests
+    if study.privacy is not None or not products or not study.protocol.results_add_up:
         return []
     if study.within_sites:
         return ["  products   about the means of each site: differences between sites stay there"]
@@ -57,13 +56,12 @@ def products_of(study: Any) -> list[str]:
 
 def privacy_of(study: Any) -> list[str]:
     """Return what noise promises and costs, or that there is none."""
-    from isthmus_joint.federation.requests.statistics import AskMoments
     from isthmus_joint.noise.cost import described_forecast
 
     if study.privacy is None:
         return ["  privacy    none: the sums are exact"] if study.protocol.results_add_up else []
     lines = [f"  privacy    {study.privacy.describe()}"]
-    if AskMoments.name in study.requests:
+    if joint.AskMoments.name in study.requests:
         lines.append(f"  forecast   {described_forecast(study)}")
     return lines
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import isthmus_joint
+import isthmus_joint as joint
 from isthmus.cli.inputs import add_knowledge_options, knowledge_of, score_from, search_from
 from isthmus.cli.output import say
 from isthmus.cli.parsing import ExitCode, add_output_option, at_least, seconds
@@ -44,7 +44,7 @@ def add_joint_options(run: argparse.ArgumentParser, own: str) -> None:
     )
     run.add_argument(
         "--search",
-        type=partial(search_from, modules=(isthmus_joint,)),
+        type=partial(search_from, modules=(joint,)),
         help=f"search algorithm, as for isthmus learn, or {own} if the study allows it; by default "
         "chosen from the study and the data",
     )
@@ -61,10 +61,9 @@ def add_joint_options(run: argparse.ArgumentParser, own: str) -> None:
 @contextmanager
 def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[RunDisplay]:
     """Show the study and the state of a run, and record how it ends."""
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.commands.run_display import RunDisplay, RunState
 
-    study = Folder(options.study).study()
+    study = joint.Folder(options.study).study()
     state = study.state_folder(options.home)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(described(study))
@@ -122,9 +121,7 @@ def finish(solution: Solution, options: argparse.Namespace) -> ExitCode:
 
 def print_status(options: argparse.Namespace) -> ExitCode:
     """Print the state of a run."""
-    from isthmus_joint.agreement.cards import Folder
-
-    path = Folder(options.study).study().state_folder(options.home) / "status.json"
+    path = joint.Folder(options.study).study().state_folder(options.home) / "status.json"
     never = "This study has never been run here."
     say(path.read_text(encoding="utf-8") if path.exists() else never)
     return ExitCode.DONE

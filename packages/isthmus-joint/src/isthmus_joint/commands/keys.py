@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import isthmus_joint as joint
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode
 from isthmus.errors import FormatError, StudyError
@@ -59,11 +60,9 @@ def add_names(parser: argparse.ArgumentParser, whose: str, *, required: bool = T
     )
 
 
-def new_card(options: argparse.Namespace, whose: str, address: str = "") -> Card:
+def new_card(options: argparse.Namespace, whose: str, address: str = "") -> joint.Card:
     """Create the private folder of a site or a party, with its keys and its card."""
-    from isthmus_joint.agreement.cards import Card
-    from isthmus_joint.agreement.identity import Identity, key_fingerprint, key_text
-    from isthmus_joint.agreement.roster import Member
+    from isthmus_joint.agreement.identity import key_fingerprint, key_text
     from isthmus_joint.records.private_files import write_private
     from isthmus_joint.transport.certificates import own_certificate
 
@@ -74,12 +73,12 @@ def new_card(options: argparse.Namespace, whose: str, address: str = "") -> Card
         )
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    identity = Identity.generate()
+    identity = joint.Identity.generate()
     identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
     certificate, key = own_certificate(options.name)
     write_private(home / "connection.pem", key)
-    member = Member(options.name, options.organisation, identity.public)
-    card = Card(member, certificate.decode(), address)
+    member = joint.Member(options.name, options.organisation, identity.public)
+    card = joint.Card(member, certificate.decode(), address)
     card.write(home / "card.toml")
     say(
         f"Created the {whose} {options.name!r} in {home}. Its private keys never leave this folder."
@@ -91,15 +90,15 @@ def new_card(options: argparse.Namespace, whose: str, address: str = "") -> Card
 
 def load_identity(path: Path) -> Any:
     """Load a key; ask for its passphrase if it has one."""
-    from isthmus_joint.agreement.identity import Identity, PassphraseError
+    from isthmus_joint.agreement.identity import PassphraseError
 
     given = os.environ.get(PASSPHRASE)
     try:
-        return Identity.load(path, given)
+        return joint.Identity.load(path, given)
     except PassphraseError:
         if given is not None or not sys.stdin.isatty():
             raise
-    return Identity.load(path, getpass.getpass(f"Passphrase of {path}: "))
+    return joint.Identity.load(path, getpass.getpass(f"Passphrase of {path}: "))
 
 
 def new_passphrase() -> str:
@@ -116,12 +115,12 @@ def new_passphrase() -> str:
 
 def own_keys(home: Path) -> list[bytes] | None:
     """Return the keys of a folder, also the earlier ones; ``None`` if the folder has no card."""
-    from isthmus_joint.agreement.cards import Card, Succession
+    from isthmus_joint.agreement.cards import Succession
 
     if not (home / "card.toml").exists():
         return None
     earlier = [Succession.read(file).old for file in home.glob("succession*.toml")]
-    return [Card.read(home / "card.toml").member.key, *earlier]
+    return [joint.Card.read(home / "card.toml").member.key, *earlier]
 
 
 def rotate(options: argparse.Namespace) -> ExitCode:
@@ -133,14 +132,11 @@ def rotate(options: argparse.Namespace) -> ExitCode:
 
 
 def _rotated(home: Path, *, passphrase: bool) -> ExitCode:
-    from dataclasses import replace
+    from isthmus_joint.agreement.cards import Succession
+    from isthmus_joint.agreement.identity import key_fingerprint
 
-    from isthmus_joint.agreement.cards import Card, Succession
-    from isthmus_joint.agreement.identity import Identity, key_fingerprint
-    from isthmus_joint.agreement.policy import Policy
-
-    path, card = home / "identity.pem", Card.read(home / "card.toml")
-    old, new = load_identity(path), Identity.generate()
+    path, card = home / "identity.pem", joint.Card.read(home / "card.toml")
+    old, new = load_identity(path), joint.Identity.generate()
     # The old key is put aside last: whatever fails before leaves the folder as it was.
     beside = home / "identity.new"
     beside.unlink(missing_ok=True)
@@ -155,7 +151,7 @@ def _rotated(home: Path, *, passphrase: bool) -> ExitCode:
     replace(card, member=replace(card.member, key=new.public)).write(home / "card.toml")
     policy = home / "policy.toml"
     if policy.exists():
-        own = Policy.read(policy)
+        own = joint.Policy.read(policy)
         if own.peers is not None and any(m.key == old.public for m in own.peers):
             policy.write_text(succession.accept(own).to_toml(), encoding="utf-8")
     say(f"The new key has the fingerprint {key_fingerprint(new.public)}.")
@@ -169,11 +165,10 @@ def accept(options: argparse.Namespace) -> ExitCode:
     """Accept the new key of a peer, which the old one vouches for."""
     from isthmus_joint.agreement.cards import Succession
     from isthmus_joint.agreement.identity import key_fingerprint
-    from isthmus_joint.agreement.policy import Policy
 
     path = options.home / "policy.toml"
     succession = Succession.read(options.succession)
-    renewed = succession.accept(Policy.read(path))
+    renewed = succession.accept(joint.Policy.read(path))
     path.write_text(renewed.to_toml(), encoding="utf-8")
     (peer,) = [m for m in renewed.peers or () if m.key == succession.new]
     say(f"{peer.name} ({peer.organisation}) has a new key: {key_fingerprint(peer.key)}")
@@ -183,19 +178,14 @@ def accept(options: argparse.Namespace) -> ExitCode:
 
 def pin(options: argparse.Namespace) -> ExitCode:
     """Add peers to the policy, from their cards."""
-    from dataclasses import replace
-
-    from isthmus.errors import StudyError
-    from isthmus_joint.agreement.cards import Card
     from isthmus_joint.agreement.identity import key_fingerprint
-    from isthmus_joint.agreement.policy import Policy
     from isthmus_joint.agreement.roster import name_problems
 
     path = options.home / "policy.toml"
-    policy = Policy.read(path)
+    policy = joint.Policy.read(path)
     peers, revoked = list(policy.peers or ()), list(policy.revoked)
     for file in options.card:
-        member = Card.read(file).member
+        member = joint.Card.read(file).member
         if options.replace:
             lost = [m for m in peers if m.name == member.name and m.key != member.key]
             peers = [m for m in peers if m not in lost]
@@ -263,10 +253,8 @@ def confirm_roster(study: Any, home: Path) -> None:
 
 def add_peers(study: Any, home: Path) -> None:
     """Add the confirmed sites to the peers of the policy."""
-    from isthmus_joint.agreement.policy import Policy
-
     path = home / "policy.toml"
-    policy = Policy.read(path)
+    policy = joint.Policy.read(path)
     if policy.peers is None or set(study.members) <= set(policy.peers):
         return
     peers = {m.name: m for m in policy.peers} | {m.name: m for m in study.members}
@@ -276,10 +264,9 @@ def add_peers(study: Any, home: Path) -> None:
 
 def enrol_sites(options: argparse.Namespace, write_draft: Callable[[list[Card]], None]) -> ExitCode:
     """Collect the cards of sites, write the draft, and collect the signatures."""
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.enrolment import Desk, Invitation, roster_code, serving
 
-    folder = Folder(options.study)
+    folder = joint.Folder(options.study)
     invitation = Invitation.read(options.home / "invitation")
     desk = Desk(folder, options.sites, say)
     with serving(desk, options.home, invitation, options.listen):
@@ -365,9 +352,8 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def _erase(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Folder
 
-    study = None if options.all else Folder(options.study).study().identity.hex()
+    study = None if options.all else joint.Folder(options.study).study().identity.hex()
     deleted = _erased(options.home, study)
     for path in deleted:
         say(f"Deleted {path}")
@@ -383,7 +369,7 @@ def _erase(options: argparse.Namespace) -> ExitCode:
 
 def _erased(home: Path, study: str | None) -> list[Path]:
     """Delete what is not needed after a study, or after all, and return what it was."""
-    from isthmus_joint.records.journal import FileJournal, FolderLock
+    from isthmus_joint.records.journal import FolderLock
     from isthmus_joint.records.private_files import sync_folder
 
     with FolderLock(home, "the deletion of files"):
@@ -393,7 +379,7 @@ def _erased(home: Path, study: str | None) -> list[Path]:
         paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
         for journal in (path / "journal" for path in paths):
             if journal.exists():
-                FileJournal(journal).close()  # raises an error if a run uses it
+                joint.FileJournal(journal).close()  # raises an error if a run uses it
         paths += _answers(home, study)
         for path in paths:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -404,11 +390,9 @@ def _erased(home: Path, study: str | None) -> list[Path]:
 
 def _answers(home: Path, study: str | None) -> list[Path]:
     """Return the answers with noise that were sent in a study, or in all."""
-    from isthmus_joint.records.ledger import FileLedger
-
     kept = home / f"{LEDGER}.kept"
     names = {path.name for path in kept.glob("*") if ANSWER.fullmatch(path.name)}
     if study is not None and names:
-        entries = FileLedger(home / LEDGER).read()
+        entries = joint.FileLedger(home / LEDGER).read()
         names &= {str(e["answer"]) for e in entries if "answer" in e and e.get("study") == study}
     return [kept / name for name in sorted(names)]

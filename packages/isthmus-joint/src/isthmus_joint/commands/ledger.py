@@ -8,9 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import isthmus_joint as joint
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode
-from isthmus.errors import StudyError, counted
+from isthmus.errors import LedgerError, StudyError, counted
 from isthmus_joint.commands.arguments import add_action
 from isthmus_joint.commands.keys import load_identity, own_keys
 
@@ -81,7 +82,6 @@ def _verify(options: argparse.Namespace) -> ExitCode:
 
 def _require_complete(entries: list[Mapping[str, Any]]) -> None:
     """Raise `LedgerError` if other sites have told this one of an entry that it has lost."""
-    from isthmus.errors import LedgerError
     from isthmus_joint.records.ledger_entries import missed_by_witnesses
 
     for number, head in missed_by_witnesses(entries):
@@ -95,12 +95,11 @@ def _require_complete(entries: list[Mapping[str, Any]]) -> None:
 
 def _heads(options: argparse.Namespace) -> ExitCode:
     from isthmus_joint.agreement.identity import key_text
-    from isthmus_joint.agreement.policy import Policy
     from isthmus_joint.records.ledger_entries import remembered_heads
 
     heads = remembered_heads(_entries(options.home, []))
     policy = options.home / "policy.toml"
-    peers = (Policy.read(policy).peers or ()) if policy.exists() else ()
+    peers = (joint.Policy.read(policy).peers or ()) if policy.exists() else ()
     names = {m.key.hex(): m.name for m in peers}
     for key, head in heads.items():
         say(f"{names.get(key, key_text(bytes.fromhex(key)))}: {head}")
@@ -132,10 +131,9 @@ def _rotate(options: argparse.Namespace) -> ExitCode:
 
 
 def _testify(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.policy import Policy
     from isthmus_joint.records.testimony import WitnessStatement
 
-    peers = Policy.read(options.home / "policy.toml").peers or ()
+    peers = joint.Policy.read(options.home / "policy.toml").peers or ()
     of = next((m.key for m in peers if m.name == options.name), None)
     if of is None:
         raise StudyError(
@@ -151,11 +149,10 @@ def _testify(options: argparse.Namespace) -> ExitCode:
 
 
 def _restore(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.policy import Policy
     from isthmus_joint.noise.accounting import rho_of
     from isthmus_joint.records.testimony import WitnessStatement, restore
 
-    policy = Policy.read(options.home / "policy.toml")
+    policy = joint.Policy.read(options.home / "policy.toml")
     identity, own = load_identity(options.home / "identity.pem"), own_keys(options.home) or []
     others = {m.key.hex(): m.name for m in policy.peers or () if m.key not in own}
     given = [WitnessStatement.read(path) for path in options.testimony]
@@ -193,11 +190,11 @@ def spent_before(home: Path, study: Any) -> Any:
 
 def _say_spent(home: Path, entries: list[Mapping[str, Any]]) -> None:
     """Print what answers with noise have cost, if there are any or may be."""
-    from isthmus_joint.agreement.policy import MAXIMUM_DELTA, Policy
+    from isthmus_joint.agreement.policy import MAXIMUM_DELTA
     from isthmus_joint.noise.accounting import Spending, epsilon_of
 
     spent, path = Spending.of(entries), home / "policy.toml"
-    policy = Policy.read(path) if path.exists() else None
+    policy = joint.Policy.read(path) if path.exists() else None
     if not spent.costs and (policy is None or policy.maximum_epsilon == 0.0):
         return
     delta = MAXIMUM_DELTA if policy is None else policy.maximum_delta

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import isthmus_joint as joint
 from isthmus.cli.output import say
 from isthmus.cli.parsing import ExitCode, host_and_port
 from isthmus.cli.result_files import check_outputs
@@ -199,8 +200,7 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 def _draft(options: argparse.Namespace) -> ExitCode:
     from isthmus.statistics import Schema
-    from isthmus_joint.agreement.cards import Card, Folder
-    from isthmus_joint.agreement.study import Study, read_variables
+    from isthmus_joint.agreement.study import read_variables
     from isthmus_joint.request_catalogue import registered_request
     from isthmus_joint.shares.protocol import Holding, IdentifierKind, TwoParties
     from isthmus_joint.shares.requests import TwoPartyRequest
@@ -211,13 +211,13 @@ def _draft(options: argparse.Namespace) -> ExitCode:
             f"--party was given {counted(len(options.party), 'time')}. Give it twice: with the "
             "card and the variables of each party."
         )
-    cards = [Card.read(path) for path, _ in options.party]
+    cards = [joint.Card.read(path) for path, _ in options.party]
     held = [read_variables(path) for _, path in options.party]
     schema = Schema(tuple(v for each in held for v in each.schema.variables))
     author = load_identity(options.home / "identity.pem")
     requests = [options.request, *(["own tables"] if options.tables else [])]
     requests += ["intersection size"] if options.count else []
-    study = Study.draft(
+    study = joint.Study.draft(
         options.title,
         purpose=options.purpose,
         author=author.public,
@@ -249,7 +249,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         broken += kind.of(study).violations(study)
     if broken:
         raise MismatchError("; ".join(broken) + ".")
-    folder = Folder(options.study)
+    folder = joint.Folder(options.study)
     folder.write(study, cards)
     folder.sign(study.sign(author))
     say(described(study))
@@ -258,16 +258,14 @@ def _draft(options: argparse.Namespace) -> ExitCode:
 
 
 def _source(options: argparse.Namespace, **more: Any) -> Any:
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.shares.protocol import IdentifierKind, two_parties
-    from isthmus_joint.shares.two_party import TwoParty
 
-    terms = two_parties(Folder(options.study).study().protocol)
+    terms = two_parties(joint.Folder(options.study).study().protocol)
     is_text = terms.identifier_kind is IdentifierKind.TEXT
     named = "text" if is_text else "numbers"
     table = read_table(options.data, **{named: [terms.identifier]})
     identity = load_identity(options.home / "identity.pem")
-    return TwoParty(options.home, options.study, table, identity=identity, **more)
+    return joint.TwoParty(options.home, options.study, table, identity=identity, **more)
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:

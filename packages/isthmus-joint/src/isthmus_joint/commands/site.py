@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
+import isthmus_joint as joint
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode, UsageError, host_and_port
 from isthmus.errors import counted
@@ -65,17 +66,15 @@ def add_table_options(parser: argparse.ArgumentParser, *, required: bool) -> Non
 
 def freeze(options: argparse.Namespace) -> ExitCode:
     """Freeze the table of a site for a study."""
-    from isthmus_joint.agreement.cards import Folder
-    from isthmus_joint.agreement.policy import Policy
-    from isthmus_joint.extracts.extract import ExtractStore
     from isthmus_joint.federation.common_schema import as_studied
 
-    study = Folder(options.study).study()
-    policy, store = Policy.read(options.home / "policy.toml"), ExtractStore(options.home)
+    study = joint.Folder(options.study).study()
+    policy = joint.Policy.read(options.home / "policy.toml")
     policy.require(study, spent_before(options.home, study))
     # A level of the study may be called NA.
     table = read_table(options.data, missing=("",))
     table = as_studied(table, study.schema, by=options.by, time=options.time)
+    store = joint.ExtractStore(options.home)
     extract = store.freeze(study, table, policy, few_more_rows=options.few_more_rows)
     for line in _frozen(study, extract):
         say(line)
@@ -182,11 +181,9 @@ def _enrol(options: argparse.Namespace) -> ExitCode:
 
     The same command continues where it was left.
     """
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.enrolment import Invitation, Visitor
-    from isthmus_joint.extracts.extract import ExtractStore
 
-    home, folder = options.home, Folder(options.study)
+    home, folder = options.home, joint.Folder(options.study)
     invitation = Invitation.parse(options.invitation)
     if not (home / "card.toml").exists():
         if options.name is None or options.organisation is None:
@@ -205,7 +202,7 @@ def _enrol(options: argparse.Namespace) -> ExitCode:
         draft_policy(options)
     if options.data is not None:
         freeze(options)
-    elif not ExtractStore(home).folder(study).exists():
+    elif not joint.ExtractStore(home).folder(study).exists():
         say(f"Edit {home / 'policy.toml'}, and run the same command with --data FILE.")
         return ExitCode.DONE
     if _dry_run(options) is not ExitCode.DONE:
@@ -228,11 +225,10 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _certify(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Card
     from isthmus_joint.transport.certificates import own_certificate
 
     path: Path = options.home / "card.toml"
-    card = Card.read(path)
+    card = joint.Card.read(path)
     key = (options.home / "connection.pem").read_bytes()
     certificate, _ = own_certificate(card.member.name, key=key)
     replace(card, certificate=certificate.decode()).write(path)
@@ -242,17 +238,14 @@ def _certify(options: argparse.Namespace) -> ExitCode:
 
 def draft_policy(options: argparse.Namespace) -> ExitCode:
     """Draft a policy, or check a study against it."""
-    from isthmus_joint.agreement.cards import Folder
-    from isthmus_joint.agreement.policy import Policy
-
-    study, path = Folder(options.study).study(), options.home / "policy.toml"
+    study, path = joint.Folder(options.study).study(), options.home / "policy.toml"
     exact = study.protocol.results_add_up and study.privacy is None
     if exact:
         say(fill(NOT_PROMISED, 96))
     # A site allows exact sums study by study, and a party newer values of shared columns.
     allowed = getattr(options, "newer_values", False) or (exact and options.exact)
     if not path.exists():
-        draft = Policy(
+        draft = joint.Policy(
             minimum_cohort=MINIMUM_COHORT,
             minimum_cell=MINIMUM_CELL,
             minimum_organisations=study.protocol.minimum_parties,
@@ -279,7 +272,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
         for line in parties_of(study):
             say(line)
         return ExitCode.DONE
-    own = Policy.read(path)
+    own = joint.Policy.read(path)
     if allowed:
         own = own.allowing(study)
         path.write_text(own.to_toml(), encoding="utf-8")
@@ -289,24 +282,18 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Folder
-    from isthmus_joint.agreement.policy import Policy
-    from isthmus_joint.extracts.extract import ExtractStore
     from isthmus_joint.federation.requests.expectation import AskExpectation, allows_holes
-    from isthmus_joint.federation.requests.statistics import AskCounts, largest_table, needs_demand
-    from isthmus_joint.federation.site_controller import SiteController
-    from isthmus_joint.methods.admm import ADMM, AskConsensus, AskNetworks
-    from isthmus_joint.records.ledger import FileLedger, MemoryLedger
+    from isthmus_joint.federation.requests.statistics import largest_table, needs_demand
 
-    folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
+    folder, ledger = joint.Folder(options.study), options.home / "ledger.jsonl"
     study = folder.study()
-    controller = SiteController(
+    controller = joint.SiteController(
         study,
         folder.signatures(),
         load_identity(options.home / "identity.pem"),
-        ExtractStore(options.home).read(study),
-        Policy.read(options.home / "policy.toml"),
-        FileLedger(ledger) if ledger.exists() else MemoryLedger(),
+        joint.ExtractStore(options.home).read(study),
+        joint.Policy.read(options.home / "policy.toml"),
+        joint.FileLedger(ledger) if ledger.exists() else joint.MemoryLedger(),
     )
     runs = [controller.dry_run(request) for request in planned(study)]
     for run in runs:
@@ -319,12 +306,12 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     if allows_holes(study):
         steps = AskExpectation.steps_allowed(study)
         say(f"Up to {steps} steps follow, with expected sums and products of all variables.")
-    if AskCounts.name in study.requests and needs_demand(study.schema, study.plan):
+    if joint.AskCounts.name in study.requests and needs_demand(study.schema, study.plan):
         most = largest_table(study.schema, study.plan)
         say(f"Tables of at most {most} of these variables follow on demand, each")
         say(f"hidden in the sum over all sites, in at most {study.rounds} rounds.")
-    if study.requests & {AskConsensus.name, AskNetworks.name}:
-        _, rounds = ADMM().allowed(study)
+    if study.requests & {joint.AskConsensus.name, joint.AskNetworks.name}:
+        _, rounds = joint.ADMM().allowed(study)
         say(f"Up to {rounds} such steps follow. This preview uses the site's own")
         say("number of rows, because that of all sites is not known yet.")
     return ExitCode.REFUSED if any(run.violations for run in runs) else ExitCode.DONE
@@ -333,14 +320,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
     from isthmus_joint.federation.requests.expectation import AskExpectation
-    from isthmus_joint.federation.requests.statistics import (
-        AskCounts,
-        AskFeatures,
-        AskMoments,
-        in_pieces,
-        needs_demand,
-    )
-    from isthmus_joint.methods.admm import AskConsensus, AskNetworks
+    from isthmus_joint.federation.requests.statistics import in_pieces, needs_demand
     from isthmus_joint.noise.statistics import planned_pairs
     from isthmus_joint.noise.structure import PAIRS
     from isthmus_joint.noise.whitening import SURVEY
@@ -349,21 +329,21 @@ def planned(study: Any) -> list[Any]:
     requests: list[Any] = []
     if AskExpectation.name in study.requests:
         requests.append(AskExpectation(names, 0))
-    if AskMoments.name in study.requests:
-        requests.append(AskMoments(names, None if study.privacy is None else SURVEY))
-    if AskFeatures.name in study.requests and study.features is not None:
-        requests.append(AskFeatures(study.features))
-    for step in (AskConsensus, AskNetworks):
+    if joint.AskMoments.name in study.requests:
+        requests.append(joint.AskMoments(names, None if study.privacy is None else SURVEY))
+    if joint.AskFeatures.name in study.requests and study.features is not None:
+        requests.append(joint.AskFeatures(study.features))
+    for step in (joint.AskConsensus, joint.AskNetworks):
         if step.name in study.requests:
             requests += [step(names, 0), step(names, 1)]
-    if AskCounts.name in study.requests and study.plan is not None:
+    if joint.AskCounts.name in study.requests and study.plan is not None:
         if study.privacy is not None:
-            requests.append(AskCounts(planned_pairs(study), round=PAIRS))
+            requests.append(joint.AskCounts(planned_pairs(study), round=PAIRS))
         elif needs_demand(study.schema, study.plan):
             singles = [(i,) for i in range(len(study.schema))]
             requests += [own for own, _ in in_pieces(study.schema, study.plan, singles)]
         else:
-            requests.append(AskCounts(study.plan))
+            requests.append(joint.AskCounts(study.plan))
     return requests
 
 
@@ -380,28 +360,24 @@ def site_service(home: Path, study: Path, watch: Callable[[Any], None] = lambda 
     RefusedError
         The policy of the site does not allow the study.
     """
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.agreement.identity import AUTHOR
-    from isthmus_joint.agreement.policy import Policy
-    from isthmus_joint.extracts.extract import ExtractStore
-    from isthmus_joint.federation.site_controller import SiteService
 
-    folder = Folder(study)
+    folder = joint.Folder(study)
     agreed = folder.study()
     agreed.require(folder.signatures(), [AUTHOR])
-    identity, extract = load_identity(home / "identity.pem"), ExtractStore(home).read(agreed)
-    policy = Policy.read(home / "policy.toml")
-    return SiteService(home, agreed, folder.signatures(), identity, extract, policy, watch=watch)
+    identity, extract = load_identity(home / "identity.pem"), joint.ExtractStore(home).read(agreed)
+    policy = joint.Policy.read(home / "policy.toml")
+    return joint.SiteService(
+        home, agreed, folder.signatures(), identity, extract, policy, watch=watch
+    )
 
 
 def _join(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Folder
-    from isthmus_joint.agreement.policy import Policy
     from isthmus_joint.federation import over_grpc, over_socket
 
-    folder = Folder(options.study)
+    folder = joint.Folder(options.study)
     study = folder.study()
-    stop = Policy.read(options.home / "policy.toml").stop_path
+    stop = joint.Policy.read(options.home / "policy.toml").stop_path
     watch = SiteWatch(options.home, study, stop, say, as_json=options.log == "json")
     site = site_service(options.home, options.study, watch.entry)
     signals: list[int] = []

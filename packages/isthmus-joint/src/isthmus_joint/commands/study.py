@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import isthmus_joint as joint
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode, UsageError
 from isthmus.errors import StudyError, counted
@@ -120,10 +121,9 @@ def _levels(given: list[str]) -> tuple[Any, ...]:
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.agreement.identity import AUTHOR
 
-    folder = Folder(options.study)
+    folder = joint.Folder(options.study)
     study = folder.study()
     say(described(study))
     signed, absent = [], []
@@ -160,7 +160,6 @@ def _code(_: argparse.Namespace) -> ExitCode:
 
 
 def _check(options: argparse.Namespace) -> ExitCode:
-    from isthmus_joint.agreement.policy import Policy
 
     study, _, names = _checked(options)
     path = options.home / "policy.toml"
@@ -169,7 +168,7 @@ def _check(options: argparse.Namespace) -> ExitCode:
             f"There is no policy {str(path)!r}. Draft one with 'isthmus site policy' or 'isthmus "
             "party policy', and edit it."
         )
-    Policy.read(path).require(study, spent_before(options.home, study))
+    joint.Policy.read(path).require(study, spent_before(options.home, study))
     say(described(study))
     say(f"The author has signed, {names[0]!r} takes part, and the policy {path} allows the study.")
     give(name=names[0], hash=study.identity.hex())
@@ -178,12 +177,11 @@ def _check(options: argparse.Namespace) -> ExitCode:
 
 def sign(options: argparse.Namespace) -> ExitCode:
     """Show all that a signature covers, page by page, and sign."""
-    from isthmus_joint.agreement.policy import Policy
     from isthmus_joint.agreement.study import code_hash
 
     study, folder, names = _checked(options)
     if (options.home / "policy.toml").exists():
-        policy = Policy.read(options.home / "policy.toml")
+        policy = joint.Policy.read(options.home / "policy.toml")
         policy.require(study, spent_before(options.home, study))
     pages = list(signed_pages(study))
     for page in pages:
@@ -204,10 +202,9 @@ def sign(options: argparse.Namespace) -> ExitCode:
 
 def _checked(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     """Return a study that its author has signed, its folder, and the own name in its roster."""
-    from isthmus_joint.agreement.cards import Folder
     from isthmus_joint.agreement.identity import AUTHOR
 
-    folder = Folder(options.study)
+    folder = joint.Folder(options.study)
     study = folder.study()
     study.require(folder.signatures(), [AUTHOR])
     identity = load_identity(options.home / "identity.pem")
