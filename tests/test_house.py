@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
 import re
@@ -229,3 +230,28 @@ def test_every_attack_is_in_the_threat_model() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
     cited = set(re.findall(r"`(test_\w+)`", text))
     assert [name for name in sorted(cited) if f"def {name}(" not in sources] == []
+
+
+APPS = ("isthmus_flower", "isthmus_nvflare")
+DOORS = {
+    "isthmus.errors",
+    "isthmus_joint",
+    "isthmus_joint.commands.hosted",
+    "isthmus_joint.transport.base",
+}
+"""What a package may use that has another system carry studies between organisations."""
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_apps_of_other_systems_use_nothing_behind_the_doors(app: str) -> None:
+    sources = ROOT / "packages" / app.replace("_", "-") / "src"
+    used = set[str]()
+    for file in sources.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                used |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                used.add(node.module or "")
+    ours = {name for name in used if name.startswith("isthmus") and not name.startswith(app)}
+    assert "isthmus_joint" in ours
+    assert ours <= DOORS

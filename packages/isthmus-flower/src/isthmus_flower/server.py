@@ -10,9 +10,9 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from isthmus_flower.transport import FlowerTransport
-from isthmus_joint import Study
+from isthmus_joint import Study, Timeouts
 from isthmus_joint.commands.hosted import FILE, Machine
-from isthmus_joint.transport.base import Timeouts, Watcher
+from isthmus_joint.transport.base import Watcher
 
 app = ServerApp()
 

@@ -10,8 +10,8 @@ from flwr.app import Message
 from flwr.serverapp import Grid
 
 from isthmus_flower.messages import packed, unpacked
-from isthmus_joint.agreement.roster import Roster
-from isthmus_joint.transport.base import NodeTransport, Timeouts, Watcher
+from isthmus_joint import Roster, Timeouts
+from isthmus_joint.transport.base import NodeTransport, Watcher
 
 LOOK = 0.5
 """Seconds between two checks for answers."""

@@ -14,8 +14,8 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
 from isthmus.errors import IsthmusError
-from isthmus_joint import Study
-from isthmus_joint.transport.base import Timeouts, Watcher
+from isthmus_joint import Study, Timeouts
+from isthmus_joint.transport.base import Watcher
 from isthmus_nvflare.settings import machine
 from isthmus_nvflare.transport import NVFlareTransport
 

@@ -18,8 +18,8 @@ from nvflare.apis.shareable import Shareable
 from nvflare.apis.signal import Signal
 
 from isthmus.errors import AbortedError
-from isthmus_joint.agreement.roster import Roster
-from isthmus_joint.transport.base import NodeTransport, Timeouts, Watcher
+from isthmus_joint import Roster, Timeouts
+from isthmus_joint.transport.base import NodeTransport, Watcher
 from isthmus_nvflare.settings import MESSAGE, TASK
 
 CHECK = 0.5
