@@ -173,24 +173,6 @@ def unseen_nodes(
     return tuple(v for v in dag.nodes if found.get(v, False))
 
 
-def predict_probabilities(
-    dag: DAG,
-    levels: Levels,
-    engine: Elimination,
-    data: Mapping[str, ArrayLike],
-    target: str,
-    unseen: Unseen,
-) -> Floats:
-    """Return the distribution of the target for each row, of shape (rows, levels)."""
-    dag.index(target)
-    refuse_strangers(dag, data, target)
-    given = [v for v in dag.nodes if v in data and v != target]
-    known = encode_columns({v: levels[v] for v in given}, data, unseen)
-    codes = {dag.index(v): own for v, own in known.items()}
-    n = number_of_rows(data, given)
-    return shares(engine.rows(dag.index(target), codes, n))
-
-
 # --- Bayesian networks of discrete variables ----------------------------------------------------
 
 _MOST_ROWS = 4096
@@ -603,8 +585,13 @@ class DiscreteNetwork:
         cut = {v: own.read(v, columns[v]) for v, own in self.maps.items() if v in columns}
         if cut:
             columns = {v: columns[v] for v in columns} | cut
-        network = self.dag, self.levels, self._elimination
-        return predict_probabilities(*network, columns, target, unseen), labelled
+        place = self.dag.index(target)
+        refuse_strangers(self.dag, columns, target)
+        given = [v for v in self.dag.nodes if v in columns and v != target]
+        known = encode_columns({v: self.levels[v] for v in given}, columns, unseen)
+        codes = {self.dag.index(v): own for v, own in known.items()}
+        found = self._elimination.rows(place, codes, number_of_rows(columns, given))
+        return shares(found), labelled
 
     @cached_property
     def _elimination(self) -> Elimination:
