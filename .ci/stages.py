@@ -195,7 +195,8 @@ def install(job: Job, room: Room) -> None:
             room.fetch(job, "full", *requirements(), "--group", "dev")
         built.result()
     job.computed += compiling.computed
-    if made < newest("CMakeLists.txt", "src/native"):
+    commands = "packages/isthmus-joint/pyproject.toml"  # what it installs beside its modules
+    if made < newest("CMakeLists.txt", "src/native", commands):
         job.run(*pip, "--no-build-isolation", "--no-deps", "-e", ".")
         joint = "packages/isthmus-joint"
         job.run(*pip, "--no-deps", "--no-compile", "-e", joint)

@@ -56,6 +56,7 @@ JOINT_COMMANDS = {
     "site": "take part in a federation",
     "party": "learn with another party that holds other columns of the same people",
     "ledger": "verify and print what has left a site or a party",
+    "synthesise": "write synthetic rows of a table, with differential privacy",
 }
 """Commands of the distribution isthmus-joint, which the help lists where it is not installed."""
 

@@ -44,6 +44,7 @@ from isthmus_joint.methods.admm import (
 )
 from isthmus_joint.methods.secret_search import PrivateK2, SecretDetails, StructureOnly
 from isthmus_joint.noise.accounting import DifferentialPrivacy
+from isthmus_joint.noise.synthesis import Synthesis, synthesise
 from isthmus_joint.records.journal import Event, FileJournal, Journal, MemoryJournal
 from isthmus_joint.records.ledger import FileLedger, Ledger, MemoryLedger, readable, repair, rotate
 from isthmus_joint.records.ledger_entries import verify
@@ -123,6 +124,7 @@ __all__ = [
     "StructureOnly",
     "Study",
     "SumRequest",
+    "Synthesis",
     "Terms",
     "Timeouts",
     "Transport",
@@ -141,6 +143,7 @@ __all__ = [
     "request_names",
     "rotate",
     "run_round",
+    "synthesise",
     "verify",
     "write_signatures",
 ]

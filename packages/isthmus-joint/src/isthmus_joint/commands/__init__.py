@@ -48,6 +48,8 @@ EXAMPLES = {
     "party rotate": "isthmus party rotate bank",
     "party files": "isthmus party files bank",
     "party erase": "isthmus party erase bank --all",
+    "synthesise": "isthmus synthesise pressure.csv --variables variables.toml --epsilon 1 "
+    "--whole age -o synthetic.csv",
     "party accept": "isthmus party accept shop bank/succession.toml",
 }
 """An example of each command, for its help."""

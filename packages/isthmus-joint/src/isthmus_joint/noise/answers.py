@@ -174,7 +174,7 @@ class NoisyAnswers:
         if name not in self._drawn:
             kept = self._writer.noisy_answer(name)
             self._drawn[name] = (
-                self.exact(release, extract) + drawn_noise(release)
+                self.exact(release, extract) + drawn_noise(release.spread, release.scale)
                 if kept is None
                 else np.frombuffer(kept, "<i8").astype(np.int64)
             )
@@ -199,12 +199,12 @@ class NoisyAnswers:
         return release.integers(values)
 
 
-def drawn_noise(release: NoisyRelease) -> Integers:
-    """Return noise for each number of an answer."""
-    noise = np.zeros(release.numbers, dtype=np.int64)
-    for spread in np.unique(release.spread):
-        same = release.spread == spread
-        noise[same] = discrete_gaussian(float(spread) * release.scale, int(same.sum()))
+def drawn_noise(spread: Floats, scale: float) -> Integers:
+    """Return noise for each number of an answer: its `spread` times `scale` wide."""
+    noise = np.zeros(len(spread), dtype=np.int64)
+    for each in np.unique(spread):
+        same = spread == each
+        noise[same] = discrete_gaussian(float(each) * scale, int(same.sum()))
     return noise
 
 
