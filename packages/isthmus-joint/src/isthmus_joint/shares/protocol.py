@@ -13,10 +13,10 @@ from isthmus_joint.agreement.roster import Roster
 from isthmus_joint.agreement.toml import Least
 from isthmus_joint.records.journal import Event
 from isthmus_joint.shares.terms import MOST_ESS
+from isthmus_joint.transport.certificates import FINGERPRINT
 
 NAME = "two parties"
 SCORES = ("K2", "BDeu", "BIC")
-FINGERPRINT = "sha256:"
 FEWEST_PEOPLE = 2
 
 ALIGNING = Event("aligning", opens_round=True, sends_statistic=True)
@@ -136,11 +136,8 @@ class TwoParties(Protocol):
                 f"{names}, none of which may be named {BOTH!r}"
             )
         for party in self.parties:
-            digits = party.certificate.removeprefix(FINGERPRINT)
-            if digits == party.certificate or len(digits) != 64 or not _is_hexadecimal(digits):
-                broken.append(
-                    f"the certificate of {party.name!r} must be {FINGERPRINT!r} and 64 digits"
-                )
+            if not FINGERPRINT.fullmatch(party.certificate):
+                broken.append(f"the certificate of {party.name!r} must be 'sha256:' and 64 digits")
             if not party.columns:
                 broken.append(f"{party.name!r} has no columns")
             if party.people < self.minimum_cohort:
@@ -223,7 +220,3 @@ def two_parties(protocol: Protocol) -> TwoParties:
             f"need {NAME!r}."
         )
     return protocol
-
-
-def _is_hexadecimal(text: str) -> bool:
-    return all(c in "0123456789abcdef" for c in text)
