@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import isthmus_joint as joint
 from isthmus.cli.inputs import missing_from, score_from, search_from
@@ -15,9 +15,6 @@ from isthmus.cli.parsing import ExitCode, at_least, host_and_port
 from isthmus.errors import FormatError, MismatchError
 from isthmus_joint.commands.described import described
 from isthmus_joint.commands.keys import enrol_sites, load_identity
-
-if TYPE_CHECKING:
-    from isthmus_joint.agreement.cards import Card
 
 
 def add_action(
@@ -311,7 +308,7 @@ def require_drafted(options: argparse.Namespace) -> tuple[Any, DraftedRequests]:
 
 
 def write_draft(
-    options: argparse.Namespace, prepared: tuple[Any, DraftedRequests], cards: list[Card]
+    options: argparse.Namespace, prepared: tuple[Any, DraftedRequests], cards: list[joint.Card]
 ) -> None:
     """Write the folder of a study with these sites, signed by its author."""
     from isthmus_joint.agreement.study import code_hash

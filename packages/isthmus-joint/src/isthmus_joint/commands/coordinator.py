@@ -134,7 +134,6 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
-
     check_outputs(options.output, options.search)
     study = joint.Folder(options.study).study()
     missing = estimation_of(study, options.missing)

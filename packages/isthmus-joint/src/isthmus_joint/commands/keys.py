@@ -12,16 +12,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import isthmus_joint as joint
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode
 from isthmus.errors import FormatError, StudyError
 from isthmus_joint.commands.described import parties_of
-
-if TYPE_CHECKING:
-    from isthmus_joint.agreement.cards import Card
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -262,7 +259,9 @@ def add_peers(study: Any, home: Path) -> None:
     say(f"Added the confirmed sites to the peers of {path}.")
 
 
-def enrol_sites(options: argparse.Namespace, write_draft: Callable[[list[Card]], None]) -> ExitCode:
+def enrol_sites(
+    options: argparse.Namespace, write_draft: Callable[[list[joint.Card]], None]
+) -> ExitCode:
     """Collect the cards of sites, write the draft, and collect the signatures."""
     from isthmus_joint.enrolment import Desk, Invitation, roster_code, serving
 
@@ -352,7 +351,6 @@ def _described(path: Path) -> dict[str, Any]:
 
 
 def _erase(options: argparse.Namespace) -> ExitCode:
-
     study = None if options.all else joint.Folder(options.study).study().identity.hex()
     deleted = _erased(options.home, study)
     for path in deleted:

@@ -160,7 +160,6 @@ def _code(_: argparse.Namespace) -> ExitCode:
 
 
 def _check(options: argparse.Namespace) -> ExitCode:
-
     study, _, names = _checked(options)
     path = options.home / "policy.toml"
     if not path.exists():
