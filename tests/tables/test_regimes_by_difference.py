@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
 import isthmus as ist
-from isthmus.statistics import Moments
+from isthmus.statistics import Counts, Moments
+from isthmus.tables import interventions
 
 
 def test_the_difference_is_the_sum_of_the_other_rows() -> None:
@@ -30,3 +35,45 @@ def test_the_difference_is_the_sum_of_the_other_rows() -> None:
         gap = np.abs(part.scatter() - expected)
         assert (gap[scale > 0] / scale[scale > 0]).max() < 1e-9
         assert part.constants() == (("g5",) if name == "g5" else ())
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+def test_the_table_is_read_once_whatever_the_number_of_regimes(
+    discrete: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(1)
+    names = [f"g{i}" for i in range(6)]
+    regime = np.concatenate([np.full(40, 6), np.repeat(np.arange(6), 20)])
+    rows: NDArray[Any] = rng.normal(size=(len(regime), 6))
+    if discrete:
+        rows = np.where(rows > 0.5, "high", np.where(rows > -0.5, "low", "none"))
+    table = {n: rows[:, i] for i, n in enumerate(names)} | {"guide": regime.astype(str)}
+    targets = {str(k): [names[k]] for k in range(6)} | {"6": list[str]()}
+    data = ist.Interventions(table, targets, column="guide")
+    expected = [
+        ist.Frame({n: rows[regime != k, i] for i, n in enumerate(names)}, schema=data.schema())
+        for k in range(6)
+    ]
+    frames: list[object] = []
+
+    def counted(*given: Any, **named: Any) -> ist.Frame:
+        frames.append(given)
+        return ist.Frame(*given, **named)
+
+    monkeypatch.setattr(interventions, "Frame", counted)
+    found = data.regimes(Counts if discrete else Moments)
+    assert len(frames) == 1
+    for k, frame in enumerate(expected):
+        part = found.parts[found.part_of[k]]
+        if discrete:
+            own = Counts.gather(frame)
+            assert isinstance(part, Counts)
+            for pair in (names[:2], names[2:4], [names[k], names[0]][: 1 + (k > 0)]):
+                np.testing.assert_array_equal(part.table(pair), own.table(pair))
+        else:
+            whole = Moments.gather(frame)
+            assert isinstance(part, Moments)
+            np.testing.assert_allclose(
+                part.covariance(), whole.covariance(), rtol=1e-12, atol=1e-14
+            )
+            assert part.n == whole.n

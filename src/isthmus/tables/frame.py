@@ -348,13 +348,7 @@ class Frame(Source):
     @cached_property
     def _coded(self) -> CodedRows:
         schema, columns, *_ = self._prepared
-        discrete = [x for v, x in zip(schema.variables, columns, strict=True) if v.levels]
-        sizes = np.array([len(v.levels) for v in schema.variables if v.levels], dtype=np.int64)
-        rows = CodedRows(np.stack([as_codes(x, sizes) for x in discrete]))
-        # With fewer cells than rows the distinct rows are found quickly, and are all we need.
-        if math.prod(sizes.tolist()) <= rows.codes.shape[1] // 4:
-            return rows.distinct(sizes)
-        return rows
+        return coded_rows(schema, columns)
 
     def rows(self) -> NDArray[np.float64]:
         self._require_complete()
@@ -381,6 +375,17 @@ class Frame(Source):
 
     def __repr__(self) -> str:
         return f"Frame({counted(len(self._data), 'column')})"
+
+
+def coded_rows(schema: Schema, columns: Sequence[NDArray[Any]]) -> CodedRows:
+    """Return the codes of the discrete columns, in as few bytes as they need."""
+    discrete = [x for v, x in zip(schema.variables, columns, strict=True) if v.levels]
+    sizes = np.array([len(v.levels) for v in schema.variables if v.levels], dtype=np.int64)
+    rows = CodedRows(np.stack([as_codes(x, sizes) for x in discrete]))
+    # With fewer cells than rows the distinct rows are found quickly, and are all we need.
+    if math.prod(sizes.tolist()) <= rows.codes.shape[1] // 4:
+        return rows.distinct(sizes)
+    return rows
 
 
 def column_of(name: str, data: Any) -> TableColumn:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError, counted
 from isthmus.networks.columns import is_absent
 from isthmus.results.reading import Disclosure, Reading
-from isthmus.statistics import CountPlan, Expansion, Moments, Schema, Statistic
+from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema, Statistic
 from isthmus.statistics.rows import Regimes
-from isthmus.tables.base import Source
-from isthmus.tables.frame import Frame
+from isthmus.tables.base import Source, countable
+from isthmus.tables.frame import Frame, coded_rows
 from isthmus.tables.kinds import AsGiven
 from isthmus.tables.missing import AdaptableT, Missing
 from isthmus.tables.series import numpy_columns
@@ -108,6 +108,7 @@ class Interventions(Source):
         patterns, part_of = np.unique(free, axis=0, return_inverse=True)
         parts: list[Statistic] = []
         whole = Frame(self._columns, schema=schema)
+        columns = whole.all_columns()  # read once, and not again in each part
         total = whole.moments() if needs is Moments and len(patterns) > _FEW_PARTS else None
         for pattern in patterns:
             rows = pattern[self._regime]
@@ -117,28 +118,14 @@ class Interventions(Source):
                     f"The variables {names} were targets in all rows, so nothing tells what they "
                     "depend on. Add rows of another regime, or leave these columns out."
                 )
-            rest: Statistic | None = None if total is None else self._without(total, ~rows)
+            rest: Statistic | None = None
+            if total is not None:
+                rest = _without(total, columns, ~rows)
             if rest is None:
-                part = {n: self._columns[n][rows] for n in schema.names}
-                rest = needs.gather(Frame(part, schema=schema))
+                rest = _gathered(needs, schema, columns, np.flatnonzero(rows))
             parts.append(rest)
         return Regimes(
             schema, len(self._regime), tuple(parts), tuple(part_of.ravel().tolist()), self._targets
-        )
-
-    def _without(self, total: Moments, rows: NDArray[np.bool_]) -> Moments | None:
-        """Return the moments without some rows; None if the difference would lose digits."""
-        if not rows.any():
-            return total
-        if 2 * int(rows.sum()) > len(rows):
-            return None
-        schema = total.schema
-        own = Frame({n: self._columns[n][rows] for n in schema.names}, schema=schema).moments()
-        own = own.shifted(total.shift)
-        if (own.gram.diagonal() > _MOST_OF_SQUARES * total.gram.diagonal()).any():
-            return None
-        return replace(
-            total, n=total.n - own.n, sums=total.sums - own.sums, gram=total.gram - own.gram
         )
 
     def adapt(self, score: AdaptableT) -> AdaptableT:
@@ -181,6 +168,32 @@ class Interventions(Source):
     def __repr__(self) -> str:
         regimes, rows = counted(len(self._targets), "regime"), counted(len(self._regime), "row")
         return f"Interventions({regimes}, {rows})"
+
+
+def _gathered(
+    needs: type[Statistic], schema: Schema, columns: Sequence[NDArray[Any]], rows: NDArray[np.intp]
+) -> Statistic:
+    """Return the moments or counts of some rows of columns that have been read."""
+    part = [x[rows] for x in columns]
+    if needs is Moments:
+        return Moments.from_columns(schema, part)
+    plan = CountPlan.everything()
+    return Counts.from_rows(countable(schema, plan), coded_rows(schema, part), plan=plan)
+
+
+def _without(
+    total: Moments, columns: Sequence[NDArray[Any]], rows: NDArray[np.bool_]
+) -> Moments | None:
+    """Return the moments without some rows; None if the difference would lose digits."""
+    if not rows.any():
+        return total
+    if 2 * int(rows.sum()) > len(rows):
+        return None
+    some = np.flatnonzero(rows)
+    own = Moments.from_columns(total.schema, [x[some] for x in columns]).shifted(total.shift)
+    if (own.gram.diagonal() > _MOST_OF_SQUARES * total.gram.diagonal()).any():
+        return None
+    return replace(total, n=total.n - own.n, sums=total.sums - own.sums, gram=total.gram - own.gram)
 
 
 def _of_tables(
