@@ -32,13 +32,15 @@ def main(kills: int, seed: int = 1) -> None:
     from tests.processes.hospitals import Hospitals
 
     import isthmus as ist
-    from isthmus.cli.inputs import joint_search_from
-    from isthmus_joint import verify
+    import isthmus_joint
+    from isthmus.cli.inputs import search_from
 
     rng, done, runs = random.Random(seed), Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:
         world = Hospitals(Path(folder), (60, 80, 70), method="admm", rounds=10**5)
-        expected = ist.learn(world.inside(), search=joint_search_from(SEARCH)).details.weights
+        expected = ist.learn(
+            world.inside(), search=search_from(SEARCH, [isthmus_joint])
+        ).details.weights
         out = world.folder / "network.json"
 
         def lead(*more: str) -> None:
@@ -66,7 +68,7 @@ def main(kills: int, seed: int = 1) -> None:
             reasons = Counter(
                 entry["why"]
                 for name in world.names
-                for entry in verify(world.home(name) / "ledger.jsonl")
+                for entry in isthmus_joint.verify(world.home(name) / "ledger.jsonl")
                 if entry["event"] == "refused"
             )
             print(f"{dict(done)} kills; {runs} runs, all the same to the bit; refused: {reasons}")

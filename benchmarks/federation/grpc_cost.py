@@ -41,12 +41,7 @@ from isthmus_joint import (
     Transport,
 )
 from isthmus_joint.secure_sum.envelopes import LARGEST, size_of
-from isthmus_joint.transport.certificates import (
-    node_certificate,
-    node_key,
-    node_key_pem,
-    own_certificate,
-)
+from isthmus_joint.transport.certificates import own_certificate
 from isthmus_joint.transport.over_grpc import (
     CoordinatorCredentials,
     GrpcSite,
@@ -84,10 +79,7 @@ class Certified:
         certificate, key = own_certificate("benchmark", ["localhost", "127.0.0.1"])
         self.sites: dict[str, SiteCredentials] = {}
         for name in names:
-            private, _ = node_key()
-            self.sites[name] = SiteCredentials(
-                node_certificate(name, private), node_key_pem(private), certificate
-            )
+            self.sites[name] = SiteCredentials(*own_certificate(name), certificate)
         pinned = {n: c.certificate for n, c in self.sites.items()}
         self.coordinator = CoordinatorCredentials(certificate, key, pinned)
 

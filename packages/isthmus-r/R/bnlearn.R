@@ -67,7 +67,7 @@ from_bnlearn <- function(x) {
 }
 
 fitted_from_bnlearn <- function(x) {
-  models <- reticulate::import("isthmus.models")
+  models <- reticulate::import("isthmus.networks")
   dag <- from_bnlearn(bnlearn::bn.net(x))
   nodes <- stats::setNames(names(x), names(x))
   per_node <- function(f) do.call(reticulate::dict, lapply(nodes, f))
