@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
-
-import numpy as np
 
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode, UsageError, at_least
-from isthmus.statistics import Kind
 from isthmus.tables.read_table import read_table
 from isthmus.tables.write_table import check_written, write_table
 
@@ -50,6 +48,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Make the rows, write them and print what may be said of them."""
+    from isthmus.statistics import Kind
     from isthmus_joint import read_variables, synthesise
 
     check_written(options.output)
@@ -78,4 +77,4 @@ def run(options: argparse.Namespace) -> ExitCode:
 
 def _inside(low: float, high: float) -> tuple[int, int]:
     """Return the whole numbers within bounds."""
-    return int(np.ceil(low)), int(np.floor(high))
+    return math.ceil(low), math.floor(high)
