@@ -45,7 +45,9 @@ def recoding(name: str, found: Sequence[Level], levels: Sequence[Level]) -> NDAr
 
 
 def narrow(codes: Values, levels: int) -> Values:
-    """Codes in as few bytes as the number of levels needs."""
+    """Codes in one or two bytes, as the number of levels needs; identifiers stay as they are."""
+    if levels > 2**16:
+        return codes
     return codes.astype(np.uint8 if levels <= 2**8 else np.uint16, copy=False)
 
 
@@ -533,7 +535,8 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> TableColumn:
     distinct = series.unique().to_list()
     places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
     labels = tuple(plain_level(v, name) for v in distinct)
-    return TableColumn(name, CellType.CATEGORY, places.to_numpy(), labels, is_text=is_text)
+    codes = narrow(places.to_numpy(), len(distinct))
+    return TableColumn(name, CellType.CATEGORY, codes, labels, is_text=is_text)
 
 
 def _column_of_categories(name: str, native: Any) -> TableColumn | None:
@@ -564,14 +567,15 @@ def _column_of_categories(name: str, native: Any) -> TableColumn | None:
     if absent.all():
         return TableColumn(name, CellType.EMPTY, np.zeros(len(codes)), None, absent)
     present = np.flatnonzero(np.bincount(codes[~absent], minlength=len(categories)))
-    lookup = np.zeros(len(categories), dtype=np.int64)
+    lookup = narrow(np.zeros(len(categories), dtype=np.int64), len(present))
     lookup[present] = np.arange(len(present))
     labels = tuple(plain_level(categories[i], name) for i in present)
     refuse_twins(name, labels)
-    values = lookup[np.where(absent, 0, codes)]
+    some_absent = bool(absent.any())
+    values = lookup[np.where(absent, 0, codes) if some_absent else codes]
     levels = tuple(plain_level(level, name) for level in order)
     cells = CellType.ORDERED if levels else CellType.CATEGORY
-    return TableColumn(name, cells, values, labels, absent if absent.any() else None, order=levels)
+    return TableColumn(name, cells, values, labels, absent if some_absent else None, order=levels)
 
 
 def _order_of(array: Any) -> list[Any]:
