@@ -32,6 +32,7 @@ def test_an_interval_covers(answer: str) -> None:
     assert not {name: share for name, share in shares.items() if share < LEAST}
 
 
+@pytest.mark.long
 def test_known_gaps_are_as_wide_as_stated() -> None:
     """A gap that is closed must leave the list, and one that grows must be seen."""
     for (name, answer), (stated, _) in KNOWN_GAPS.items():
