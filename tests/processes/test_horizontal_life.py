@@ -268,7 +268,7 @@ def test_the_software_is_upgraded(life: Federated) -> None:
     other = life.folder / "other"
     for name, folder in package_folders().items():
         shutil.copytree(folder, other / name, ignore=shutil.ignore_patterns("__pycache__"))
-    plots = other / "isthmus" / "plots" / "style.py"
+    plots = other / "isthmus" / "plots" / "graph.py"
     plots.write_text(plots.read_text() + "\n# changed\n")
     life.draft("first")
     life.join("first", "s0", "s2", "s3")
