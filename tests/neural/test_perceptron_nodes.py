@@ -13,7 +13,7 @@ def problem(seed: int = 0, n: int = 60, parents: int = 2, hidden: int = 3):  # t
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, parents))
     y = np.sin(2 * x[:, 0]) + 0.3 * rng.normal(size=n)
-    return rng.normal(size=perceptron.size(parents, hidden)), x, y, hidden
+    return rng.normal(size=perceptron.size_of_nodes(parents, hidden)), x, y, hidden
 
 
 def derivatives(
