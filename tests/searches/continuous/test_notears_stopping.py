@@ -26,7 +26,7 @@ from isthmus.searches.notears_penalties import BackgroundCall, EqualNoiseEBIC, R
 from isthmus.searches.relaxation import ExponentialAcyclicity, LogDet, _inverse
 from isthmus.watch import Ending, Watch, drive
 
-MODULES = [f"isthmus.searches.{name}" for name in ("relaxation", "refinement", "cuts")]
+MODULES = [f"isthmus.searches.{name}" for name in ("relaxation", "notears_penalties")]
 LOSSES = [QuadraticLoss, LikelihoodLoss]
 AnyLoss = type[QuadraticLoss] | type[LikelihoodLoss]
 
