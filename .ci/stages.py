@@ -381,7 +381,8 @@ def bare(job: Job, room: Room) -> None:
     python = room.fresh(job, "bare", room.python, room.wheel())
     job.run(python, "-c", "import isthmus", cwd=room.path)
     room.fetch(job, "bare", "--group", "bare")
-    pytest(job, python, "tests/test_house.py", "tests/bare")
+    # Sources of the other distributions are not to be found here.
+    pytest(job, python, "-o", "pythonpath=.", "tests/test_house.py", "tests/bare")
 
 
 # What is made of NumPy, SciPy and narwhals. The compiled core and what is built on it alone do not
@@ -398,7 +399,7 @@ def oldest(job: Job, room: Room) -> None:
         job.say("left out: NumPy 1.26 has no build for this Python; run with 3.11 or 3.12")
         return
     versions = [line.replace(">=", "==") + ".*" for line in project()[""]]
-    others = ("pandas", "networkx", "--group", "bare")
+    others = ("packages/isthmus-joint", "pandas", "networkx", "--group", "bare")
     python = room.fresh(job, "old", room.python, room.wheel(), *versions, *others)
     room.versions(job, "old", "numpy", "scipy", "narwhals", "pandas")
     pytest(job, python, "-m", "fast", *(f"tests/{name}" for name in OLDEST))

@@ -104,11 +104,13 @@ def test_learning_from_a_table_imports_no_federation() -> None:
 
 def test_protocols_are_known_wherever_one_begins() -> None:
     """Studies name protocols and requests of packages that nothing else has imported yet."""
+    pytest.importorskip("isthmus_joint")
     code = "from isthmus_joint import request_names; print(request_names('secure sums'))"
     assert "consensus" in run(code)
 
 
 def test_protocols_name_the_requests_of_the_catalogue() -> None:
+    pytest.importorskip("isthmus_joint")
     from isthmus_joint.agreement.protocol_catalogue import PROTOCOLS
     from isthmus_joint.request_catalogue import REQUESTS
 

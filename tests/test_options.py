@@ -61,6 +61,7 @@ VALUE_NAMES = {
     "SecretDetails",
     "SeriesSimulation",
     "Simulation",
+    "Synthesis",
 }
 STRATEGIES_ELSEWHERE = {"Chebyshev"}
 REQUIRED: dict[str, dict[str, Any]] = {
