@@ -176,6 +176,7 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 def test_public_names_exist() -> None:
     assert "DAG" in isthmus.__all__
     assert [name for name in isthmus.__all__ if not hasattr(isthmus, name)] == []
+    assert ("Federation" in dir(isthmus)) is (find_spec("isthmus_joint") is not None)
 
 
 def test_packages_export_what_they_say() -> None:

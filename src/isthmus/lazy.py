@@ -10,6 +10,7 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ JOINT = "isthmus_joint"
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a lazy package needs: ``__getattr__``, ``__dir__`` and ``__all__``.
+
+    Names of a distribution that is not installed are not listed, so that ``import *`` and what
+    looks at all names work; whoever asks for one by name reads what to install.
 
     Parameters
     ----------
@@ -35,6 +39,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
             homes.update({alias.name: str(statement.module) for alias in statement.names})
         elif isinstance(statement, ast.Assign):  # the only one is __all__
             public = ast.literal_eval(statement.value)
+    joint = {name for name, home in homes.items() if home.startswith(JOINT)}
+    hidden = joint if joint and find_spec(JOINT) is None else set()
 
     def get(name: str) -> Any:
         home = homes.get(name)
@@ -53,6 +59,8 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
 
     def names() -> list[str]:
         # What the module itself imports or calls is not public.
-        return sorted({*homes, *(name for name in vars(module) if name.startswith("__"))})
+        return sorted(
+            {*homes.keys() - hidden, *(name for name in vars(module) if name.startswith("__"))}
+        )
 
-    return get, names, public
+    return get, names, [name for name in public if name not in hidden]
