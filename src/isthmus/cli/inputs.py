@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from isthmus.searches import Search
     from isthmus.tables import Missing, Transform
 
-# --- strategies ---------------------------------------------------------------------------------
+# --- Strategies as options -----------------------------------------------------------------------
 #
 # Parse scores, searches and other strategies written as in Python, such as ``BDeu(ess=10)``.
 

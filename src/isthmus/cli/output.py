@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from isthmus.tables.databases import without_secret
 
-# --- streams ------------------------------------------------------------------------------------
+# --- Streams and what they can print -------------------------------------------------------------
 #
 # Standard output and standard error, whatever they are: closed, ASCII only, or a terminal.
 
@@ -63,7 +63,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
     return "".join(escaped), error.end
 
 
-# --- What a command prints: lines for people, or with ``--json`` one JSON document fo -----------
+# --- What a command prints: lines for people, or one JSON document -------------------------------
 
 
 class Output:

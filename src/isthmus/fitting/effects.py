@@ -169,7 +169,7 @@ class Estimate(NamedTuple):
     complete_rows: int = 0
 
 
-# --- sandwich -----------------------------------------------------------------------------------
+# --- Robust variances ----------------------------------------------------------------------------
 #
 # Standard errors of regressions whose rows have noise of any variance, or come in clusters.
 
@@ -393,7 +393,7 @@ def _partial(design: Floats, outcome: Floats) -> float:
     return float(x @ y) / size if size > 0.0 else 0.0
 
 
-# --- Total effects of linear models by adjusted regression, from moments and, if poss -----------
+# --- Total effects of linear models by adjusted regression ---------------------------------------
 
 _FULL_LEVERAGE = 1.0 - 1e-6
 """Leverage above which a row determines a coefficient alone, so that it has no residual."""
@@ -560,7 +560,7 @@ def _robust_error(
     return float(np.sqrt(contributions @ contributions)), freedom
 
 
-# --- overlap ------------------------------------------------------------------------------------
+# --- Overlap: combinations with rows of every level ----------------------------------------------
 #
 # Whether the levels of a discrete cause occur in all combinations of the variables to adjust for.
 #

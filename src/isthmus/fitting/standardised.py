@@ -479,7 +479,7 @@ def slope_effect(schema: Schema, rows: Floats, clusters: Integers | None = None)
     )
 
 
-# --- challenged effects -------------------------------------------------------------------------
+# --- Effects of linear networks, challenged ------------------------------------------------------
 #
 # Effects in draws of graphs: those of linear networks where these survive their challenge.
 

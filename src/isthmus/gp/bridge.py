@@ -112,7 +112,7 @@ def importance_work(
     return IntegralEstimate(value, error, float(weights.sum() ** 2 / (weights**2).sum()))
 
 
-# --- Bridge sampling of a marginal likelihood (Meng and Wong 1996), on draws from the -----------
+# --- Bridge sampling of a marginal likelihood (Meng and Wong 1996) -------------------------------
 
 
 def sample_posterior(

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from isthmus.arrays import Floats, Work, completed
 
-# --- design -------------------------------------------------------------------------------------
+# --- The design of one regression ----------------------------------------------------------------
 #
 # The data of one regression of a Gaussian-process network, in the form that its density needs.
 #

@@ -160,7 +160,7 @@ def _without_edges_from(dag: DAG, names: Collection[str]) -> DAG:
     return DAG(dag.nodes, [(a, b) for a, b in dag.edges if a not in names])
 
 
-# --- adjustment ---------------------------------------------------------------------------------
+# --- Adjustment in PAGs --------------------------------------------------------------------------
 #
 # Adjustment in graphs with hidden causes: which effects a PAG identifies, and by which variables.
 #

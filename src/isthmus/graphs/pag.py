@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from isthmus.graphs.dag import DAG
 
-# --- marks --------------------------------------------------------------------------------------
+# --- Marks, while a search determines them -------------------------------------------------------
 #
 # The marks of a graph with hidden causes, and the rules by which one mark determines another.
 #

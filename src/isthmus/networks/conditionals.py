@@ -545,7 +545,7 @@ class CurvedLogit(_OnTerms, DiscreteConditional):
         return self.regression.log_probabilities(self.columns(columns), n)
 
 
-# --- least squares ------------------------------------------------------------------------------
+# --- Least squares of correlation matrices, by their eigenvalues ---------------------------------
 #
 # Linear least squares from covariance matrices; every regression of the library is solved here.
 #

@@ -15,7 +15,7 @@ from isthmus.graphs import CPDAG, DAG, PDAG
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# --- layers -------------------------------------------------------------------------------------
+# --- Layers: an order of the nodes from top to bottom --------------------------------------------
 #
 # Layers for drawings where fast-sugiyama is not installed, which has no wheel for some systems.
 #

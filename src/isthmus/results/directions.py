@@ -257,7 +257,7 @@ def _all(total: int) -> str:
     return "both directions" if total == 2 else f"all {total} directions"
 
 
-# --- certainty ----------------------------------------------------------------------------------
+# --- Shares and probabilities of edges -----------------------------------------------------------
 #
 # How sure edges are, for reports: shares of bootstrap replicates, or posterior probabilities.
 

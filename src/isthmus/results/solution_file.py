@@ -238,7 +238,7 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# --- published ----------------------------------------------------------------------------------
+# --- Statistics as they are published ------------------------------------------------------------
 #
 # What organisations publish of a result that they computed together: no more digits than it
 # needs.

@@ -180,7 +180,7 @@ class Sampler(ABC, Generic[ObjectiveT_contra]):
         """
 
 
-# --- Samplers by Markov chains over orders (`OrderMCMC`) and partitions (`PartitionMC -----------
+# --- Samplers by Markov chains over orders and over partitions -----------------------------------
 
 _SLICE = 0.02
 _PILOT_DRAWS = 200

@@ -290,7 +290,7 @@ def _nodes(products: Floats, functions: Integers) -> tuple[Floats, Floats]:
     return weights / safe, means**2
 
 
-# --- Extended BIC of regressions on curves, with as many terms per edge as pay for th -----------
+# --- Extended BIC of regressions on curves -------------------------------------------------------
 
 _DEGREES = (3, 6)
 """Degrees of the curves that are tried for an edge, besides a line: see

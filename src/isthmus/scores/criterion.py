@@ -21,7 +21,7 @@ from isthmus.scores.score_bounds import likelihood_bound
 from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Kind, Moments, Schema
 from isthmus.statistics.on_demand import RowsOfScores
 
-# --- family rows --------------------------------------------------------------------------------
+# --- Scores that charge a family by its own rows -------------------------------------------------
 #
 # Penalties of families by the rows that speak about their variables, if values were missing.
 
@@ -286,7 +286,7 @@ def log_dirichlet(table: Integers | Floats, per_cell: float) -> Floats:
     return likelihood
 
 
-# --- The base class of criteria for discrete variables, and their versions for missin -----------
+# --- Criteria for discrete variables, also with missing values -----------------------------------
 
 _LEAST_VARIANCE = 0.2
 """Pairs do not show dependences that only three variables have, such as an exclusive or, so less

@@ -378,7 +378,7 @@ class _Regressions(IndependenceTest):
         return float(likelihood) - price * int(self._functions[own].sum())
 
 
-# --- determined ---------------------------------------------------------------------------------
+# --- Variables that others determine -------------------------------------------------------------
 #
 # Which variables others determine exactly, so that a test given those others tells nothing.
 

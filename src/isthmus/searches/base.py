@@ -104,7 +104,7 @@ class Search(ABC, Generic[ObjectiveT_contra]):
         """
 
 
-# --- tables -------------------------------------------------------------------------------------
+# --- Score tables: the first stage of exact searches ---------------------------------------------
 #
 # What searches on a score table share: the table, its index, a first graph, what is proven.
 

@@ -229,7 +229,7 @@ def _least_squares(inner: Floats, cross: Floats) -> Floats:
     return np.asarray(solution, dtype=np.float64)
 
 
-# --- normalisation ------------------------------------------------------------------------------
+# --- Losses in units of the noise ----------------------------------------------------------------
 #
 # Additive losses in units of the noise, so that no penalty depends on the unit of the data.
 #

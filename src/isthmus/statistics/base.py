@@ -359,7 +359,7 @@ def refuse_empty(n: int) -> None:
         )
 
 
-# --- plan ---------------------------------------------------------------------------------------
+# --- Count plans ---------------------------------------------------------------------------------
 #
 # Plans: the tables that a search may request, fixed in advance because each discloses data.
 

@@ -113,7 +113,7 @@ class MomentsBuilder:
         return Moments(self._schema, *self._accumulator.finish(), regime)
 
 
-# --- regimes ------------------------------------------------------------------------------------
+# --- Regimes: rows under interventions -----------------------------------------------------------
 #
 # Statistics of data from several regimes, in some of which variables were set from outside.
 

@@ -123,7 +123,7 @@ def sampled_rows(
     return wide.T, share / share.sum()
 
 
-# --- standardised -------------------------------------------------------------------------------
+# --- Standardised columns ------------------------------------------------------------------------
 #
 # Columns with mean zero and norm one, for tables of so many columns that moments do not fit.
 

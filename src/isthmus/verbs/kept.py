@@ -135,7 +135,7 @@ def _option(value: Any) -> Any:
     return enum(value["value"])
 
 
-# --- The statistics that a solution keeps for fitting and refitting; files never get  -----------
+# --- The statistics that a solution keeps for fitting and refitting ------------------------------
 
 _NONLINEAR = (
     "Learn it with score=GP() and call solution.fit_gp().curve(parent, child) for the effect along "

@@ -353,7 +353,7 @@ def _is_equal(values: Floats) -> bool:
     return len(values) > 1 and bool(np.ptp(values) <= _EQUAL * values.max())
 
 
-# --- Checks of what a result rests on; each gives notes, and none of them stops a sea -----------
+# --- Checks of what a result rests on; none of them stops a search -------------------------------
 
 
 def notes_on(problem: Problem, dag: DAG, *, named: bool, ranked: bool = False) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def standardised(values: Floats) -> Floats:
     return centred / deviation if deviation > 0.0 else centred
 
 
-# --- Checks of rows: outliers, copies, repeated measurements of one unit, order in ti -----------
+# --- Checks of rows: outliers, copies, repeated measurements, order in time ----------------------
 
 _SHARE = 0.3
 """Share of the variance of a column above which a few rows are named."""

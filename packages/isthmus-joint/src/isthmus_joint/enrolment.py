@@ -124,7 +124,7 @@ def same_code(typed: str, code: str) -> bool:
     return letters == code.replace("-", "")
 
 
-# --- desk ---------------------------------------------------------------------------------------
+# --- The coordinator's desk ----------------------------------------------------------------------
 #
 # The coordinator's end of enrolment: it collects cards, offers the study, collects signatures.
 #

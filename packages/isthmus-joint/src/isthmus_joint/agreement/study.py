@@ -124,7 +124,7 @@ def variable_entries(schema: Schema, bounds: Bounds) -> list[dict[str, object]]:
     return entries
 
 
-# --- code ---------------------------------------------------------------------------------------
+# --- The hash of the code ------------------------------------------------------------------------
 #
 # The hash of the installed package, by which a study names the versions that may take part.
 
@@ -211,7 +211,7 @@ def hash_of_packages(roots: Mapping[str, Path], core: str) -> str:
     return "sha256:" + digest(*parts, core.encode()).hex()
 
 
-# --- The study: what its parties agreed on, in one file whose hash is in every messag -----------
+# --- The study: what its parties agreed on -------------------------------------------------------
 
 FORMAT = "isthmus-study/4"
 

@@ -215,7 +215,7 @@ def _say_restart(whose: str) -> None:
     say(f"A {whose} that is running read its policy when it started: restart it.")
 
 
-# --- enrolment ----------------------------------------------------------------------------------
+# --- Enrolment and peers -------------------------------------------------------------------------
 #
 # What `isthmus site enrol` and `isthmus coordinator draft --sites` need: codes, and the desk.
 

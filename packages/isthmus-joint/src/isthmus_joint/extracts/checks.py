@@ -192,7 +192,7 @@ def planned_tables(
         yield rows.tally(codes, int(codes.max(initial=-1)) + 1)
 
 
-# --- The rules on data, against accidents: one function each, which says why data may -----------
+# --- The rules on data, against accidents: one function each -------------------------------------
 
 
 def fewest_in_a_cell(candidates: ReleaseCandidates) -> int | None:

@@ -191,7 +191,7 @@ def _is_plain(result: bytes) -> bool:
         return False
 
 
-# --- method memory ------------------------------------------------------------------------------
+# --- The methods of a study at a site ------------------------------------------------------------
 #
 # What a site keeps between the steps of a method: the sums, and the rounds that they are from.
 

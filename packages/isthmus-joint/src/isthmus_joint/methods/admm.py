@@ -157,7 +157,7 @@ class NetworkClient(Client):
         return np.asarray(optimum.x, dtype=np.float64)
 
 
-# --- course -------------------------------------------------------------------------------------
+# --- The coordinator's steps ---------------------------------------------------------------------
 #
 # The course of ADMM: from the sums of the steps so far to the parameters of the next step.
 

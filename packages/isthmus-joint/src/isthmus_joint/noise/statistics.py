@@ -177,7 +177,7 @@ def widened(numbers: Integers, limbs: int) -> LimbArray:
     return np.concatenate([low, np.repeat(sign[:, None], limbs - 2, axis=1)], axis=1)
 
 
-# --- Counts with noise: all pairs first, then only the tables that a first skeleton a -----------
+# --- Counts with noise: all pairs first, then what a first skeleton asks for ---------------------
 
 SHARES = (0.5, 0.5)
 """Shares of the budget of the two requests. See ``benchmarks/results/privacy-counts.md``."""

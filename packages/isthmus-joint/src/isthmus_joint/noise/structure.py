@@ -410,7 +410,7 @@ def _shares(table: Floats) -> Floats:
     return np.asarray(counts / counts.sum(axis=0))
 
 
-# --- A graph from tables with noise: which pairs are adjacent, and which way edges po -----------
+# --- A graph from tables with noise --------------------------------------------------------------
 
 Skeleton: TypeAlias = frozenset[Positions]
 

@@ -175,7 +175,7 @@ class FolderLock:
         self.close()
 
 
-# --- events -------------------------------------------------------------------------------------
+# --- Kinds of ledger entries ---------------------------------------------------------------------
 #
 # The kinds of entries that a protocol writes into a ledger, and why something does not leave.
 

@@ -326,7 +326,7 @@ def rotate(path: str | os.PathLike[str]) -> Path:
         return aside
 
 
-# --- ledger index -------------------------------------------------------------------------------
+# --- Rounds and queries that a ledger counts -----------------------------------------------------
 #
 # What the rules of a site ask about the entries of a ledger, without reading all of them again.
 

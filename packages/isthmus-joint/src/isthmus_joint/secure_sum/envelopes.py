@@ -200,7 +200,7 @@ def _signed(head: bytes, body: bytes) -> bytes:
     return digest(b"isthmus frame", head, body)
 
 
-# --- bodies ----------------------------------------------------------------------------------
+# --- Bodies of envelopes -------------------------------------------------------------------------
 
 
 @final

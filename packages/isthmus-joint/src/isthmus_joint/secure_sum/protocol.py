@@ -174,7 +174,7 @@ def secure_sums(protocol: Protocol) -> SecureSums:
     return protocol
 
 
-# --- transcript ---------------------------------------------------------------------------------
+# --- What all sites of a round know --------------------------------------------------------------
 #
 # What everybody can check of a round: its public part, and the transcript that opens its sum.
 #

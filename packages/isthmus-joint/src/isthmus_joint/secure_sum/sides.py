@@ -233,7 +233,7 @@ def run_round(coordinator: Coordinator, transport: Transport) -> LimbArray:
     return coordinator.total
 
 
-# --- result round -------------------------------------------------------------------------------
+# --- The result of a study, sent and confirmed ---------------------------------------------------
 #
 # The result of a study: the coordinator sends it, sites keep it and confirm it to each other.
 
@@ -337,7 +337,7 @@ class ResultRound:
         return {self._terms.members[i].name: frame for i in sorted(self._asked)}
 
 
-# --- site ---------------------------------------------------------------------------------------
+# --- A site --------------------------------------------------------------------------------------
 #
 # A site in secure sums: it checks who sent a message, and answers it with the steps of a round.
 

@@ -281,7 +281,7 @@ def decoded(words: NDArray[Any]) -> NDArray[np.float64]:
     return numbers
 
 
-# --- two words -----------------------------------------------------------------------------------
+# --- Ring elements of 128 bits -------------------------------------------------------------------
 
 
 def wide(numbers: Sequence[int]) -> Words:

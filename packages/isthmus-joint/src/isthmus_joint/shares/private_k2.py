@@ -168,7 +168,7 @@ def best_sets(
     return FoundNetwork(order, [(columns.names[p], columns.names[i]) for i, s in chosen for p in s])
 
 
-# --- private tables -----------------------------------------------------------------------------
+# --- Tables of a party's own variables -----------------------------------------------------------
 #
 # Tables of a network's variables: each party gets those of its own variables, and nobody others.
 #

@@ -252,7 +252,7 @@ class RemoteTransport(Transport):
         return False
 
 
-# --- nodes --------------------------------------------------------------------------------------
+# --- Greetings, and nodes that answer them -------------------------------------------------------
 #
 # Sites behind the nodes of another system for federated computing, such as Flower or NVFlare.
 #

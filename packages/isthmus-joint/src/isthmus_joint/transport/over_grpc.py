@@ -111,7 +111,7 @@ def require_pinned(certificate: bytes | str, pinned: str, whose: str) -> None:
     require_in_time(certificate, whose)
 
 
-# --- pieces -------------------------------------------------------------------------------------
+# --- Messages in pieces --------------------------------------------------------------------------
 #
 # Messages in numbered pieces, so that flow control works and size limits hold before memory does.
 #

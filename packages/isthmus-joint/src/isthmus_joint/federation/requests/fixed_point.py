@@ -235,9 +235,11 @@ def require_count(n: int, most: int) -> None:
         raise DataError(f"{IMPOSSIBLE} They say that there are {n} rows.")
 
 
-# --- rows: products of whole numbers in floating point, slice by slice (Ozaki et al. 2012,
-# "Error-free transformations of matrix multiplication"). A slice of a value has so few digits that
-# the sums of products of slices are exact.
+# --- Exact products of rows ----------------------------------------------------------------------
+
+# Products of whole numbers in floating point, slice by slice (Ozaki et al. 2012, "Error-free
+# transformations of matrix multiplication"). A slice of a value has so few digits that the sums of
+# products of slices are exact.
 
 DIGITS = 16
 """Binary digits of a slice."""

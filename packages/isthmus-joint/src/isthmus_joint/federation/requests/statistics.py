@@ -282,7 +282,7 @@ def show_array(values: NDArray[Any]) -> str:
         return str(values)
 
 
-# --- counts -------------------------------------------------------------------------------------
+# --- Requests for tables of discrete variables ---------------------------------------------------
 #
 # Requests for tables of discrete variables: all planned ones, or those that a search asks for.
 
