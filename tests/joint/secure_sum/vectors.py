@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ from isthmus_joint.secure_sum.round import (
 from isthmus_joint.secure_sum.terms import from_ints, to_ints
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
-FILE, PAGE = REFERENCE / "secure-sum-vectors.json", REFERENCE / "messages.md"
+FILE = REFERENCE / "secure-sum-vectors.json"
 SITES, LIMBS, LOST = 4, 2, 3
 STUDY = bytes(range(32))
 NUMBERS = {i: [10 + i, -(100**i)] for i in range(SITES)}
@@ -142,25 +141,9 @@ def vectors() -> dict[str, Any]:
     }
 
 
-def table(found: dict[str, Any]) -> str:
-    """One line of the reference for the first message of each kind."""
-    lines = ["| message | bytes | SHA-256 of the frame |", "| --- | --- | --- |"]
-    seen: set[str] = set()
-    for message in found["messages"]:
-        if message["kind"] not in seen:
-            seen.add(message["kind"])
-            frame = bytes.fromhex(message["frame"])
-            name = f"`{message['kind']}` from {message['from']} in round {message['round']}"
-            lines.append(f"| {name} | {len(frame)} | `{hashlib.sha256(frame).hexdigest()}` |")
-    return "\n".join(lines) + "\n"
-
-
 def main() -> None:
     found = vectors()
     FILE.write_text(json.dumps(found, indent=1) + "\n")
-    start = "| message | bytes | SHA-256 of the frame |\n"
-    page = re.sub(re.escape(start) + r"(\|[^\n]*\n)*", lambda _: table(found), PAGE.read_text())
-    PAGE.write_text(page)
 
 
 if __name__ == "__main__":
