@@ -123,8 +123,12 @@ def pytest_report_header() -> list[str]:
     ]
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out files of laws where Hypothesis is not installed."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of laws where Hypothesis is not installed, and folders that are not fast."""
+    if config.option.markexpr == "fast" and collection_path.is_relative_to(config.rootpath):
+        name = collection_path.relative_to(config.rootpath).as_posix()
+        if f"{name}/".startswith(LONG_FOLDERS) or name in LONG_FOLDERS:
+            return True
     if HAS_HYPOTHESIS or collection_path.suffix != ".py":
         return None
     return True if "from hypothesis import" in collection_path.read_text("utf-8") else None
