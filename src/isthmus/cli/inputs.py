@@ -481,6 +481,9 @@ _READERS = {
     ".net": "read_hugin",
     ".xdsl": "read_xdsl",
     ".json": "read_json",
+    ".rda": "read_rdata",
+    ".rdata": "read_rdata",
+    ".rds": "read_rdata",
     ".dot": "read_dot",
     ".gml": "read_gml",
     ".graphml": "read_graphml",
@@ -488,7 +491,10 @@ _READERS = {
     ".txt": "read_tetrad",
 }
 """Functions of `isthmus.io` that read files with these extensions."""
-NETWORKS = "a network (.bif, .bifxml, .net, .xdsl, .json), a solution (.isthmus) or dataset:NAME"
+NETWORKS = (
+    "a network (.bif, .bifxml, .net, .xdsl, .json, .rda or .rds of bnlearn), a solution (.isthmus) "
+    "or dataset:NAME"
+)
 """Networks that can be queried or simulated, for help texts."""
 GRAPHS = f"{NETWORKS}, or a graph (.dot, .gml, .graphml, .csv, a PAG of Tetrad as .txt)"
 """Graphs that can be compared, for help texts."""

@@ -24,6 +24,7 @@ from isthmus.io.json_text import (
     write_json,
 )
 from isthmus.io.libraries import from_networkx, from_pgmpy, to_networkx, to_pgmpy
+from isthmus.io.rdata import read_rdata
 from isthmus.io.text import (
     from_dot,
     from_edge_list,
@@ -82,6 +83,7 @@ __all__ = [
     "read_hugin",
     "read_json",
     "read_local_scores",
+    "read_rdata",
     "read_tetrad",
     "read_xdsl",
     "read_xmlbif",
