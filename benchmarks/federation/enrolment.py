@@ -88,7 +88,17 @@ class Afternoon:
         )
         sites = {
             name: self.start(
-                *(name, "site", "enrol", "home", "study", invitation, "--data", "table.csv"),
+                *(
+                    name,
+                    "site",
+                    "enrol",
+                    "home",
+                    "study",
+                    invitation,
+                    "--data",
+                    "table.csv",
+                    "--exact",
+                ),
                 *("--name", name, "--organisation", f"Hospital {name}"),
             )
             for name in self.names

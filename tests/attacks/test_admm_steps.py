@@ -96,6 +96,20 @@ def test_steps_of_admm_do_not_depend_on_the_means_of_sites() -> None:
         np.testing.assert_allclose(ask(first, step), ask(second, step), rtol=1e-9, atol=1e-12)
 
 
+def test_every_site_learns_every_sum_of_admm() -> None:
+    """It computes the steps from them, and so knows what the coordinator knows."""
+    attacked = world()
+    federation = attacked.federation()
+    sums = [ask(federation, step) for step in range(7)]
+    for controller in attacked.controllers.values():
+        kept = controller._memory._methods["consensus"].sums
+        assert len(kept) == 6  # the last sum comes with the next request
+        for step, total in enumerate(kept):
+            request = AskConsensus(NAMES, step, GIVEN)
+            decoded = request.decode(total, FixedPointEncoding.of(attacked.study))
+            np.testing.assert_array_equal(decoded, sums[step])
+
+
 def test_admm_runs_with_the_default_rules() -> None:
     result = ist.learn(world().federation(), search=ADMM(rounds=3))
     assert result.details.rounds == 3

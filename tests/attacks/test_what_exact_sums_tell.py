@@ -6,6 +6,7 @@ accidents, and none of these is one. With noise, none of them works: test_noise.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -124,7 +125,47 @@ def test_tables_that_share_variables_determine_cells_that_nobody_checked() -> No
     assert ac[1, 1] - ab[1, 0] == 1
 
 
+def test_a_level_that_only_one_site_has_shows_sums_of_this_site() -> None:
+    """The third ward exists in the east only; no site can see that of its own table."""
+    rng = np.random.default_rng(4)
+    tables: dict[str, Table] = {}
+    for name, n in SIZES.items():
+        wards = np.array(["a", "b", "c"])[rng.integers(0, 3 if name == "east" else 2, n)]
+        tables[name] = {"ward": wards, "hiv": rng.random(n) < 0.2}
+    schema = Schema.discrete({"ward": ("a", "b", "c"), "hiv": (False, True)})
+    plan = CountPlan.everything()
+    world = Attacked(tables, schema, {}, requests=("counts",), plan=plan)
+    read = np.asarray(world.federation().counts(plan).table(("ward", "hiv")))[2]
+    own = tables["east"]["hiv"][tables["east"]["ward"] == "c"]
+    assert read.tolist() == [(~own).sum(), own.sum()]
+
+
 # --- tables that are refused ---------------------------------------------------------------------
+
+
+def test_wards_of_single_hospitals_are_refused() -> None:
+    """Each hospital has two of six wards: the tables of both are tables of the hospital."""
+    rng = np.random.default_rng(4)
+    levels = tuple("abcdef")
+    tables: dict[str, Table] = {}
+    for k, (name, n) in enumerate(SIZES.items()):
+        wards = np.array(levels[2 * k : 2 * k + 2])[rng.integers(0, 2, n)]
+        tables[name] = {"ward": wards, "hiv": rng.random(n) < 0.2}
+    schema = Schema.discrete({"ward": levels, "hiv": (False, True)})
+    plan = CountPlan.everything()
+    with pytest.raises(RefusedError, match=r"\['ward'\].* are found at other sites only"):
+        Attacked(tables, schema, {}, requests=("counts",), plan=plan)
+
+
+@pytest.mark.parametrize(("values", "refused"), [(0, True), (12, True), (13, False)])
+def test_a_test_that_one_hospital_does_is_refused_by_the_others(values: int, refused: bool) -> None:
+    """The numbers, means and variances of the values are those of this hospital: 5% of 250."""
+    tables = hospitals()
+    for name in ("north", "south"):
+        tables[name]["weight"][values if name == "south" else 200 :] = np.nan
+    with pytest.raises(RefusedError) if refused else nullcontext() as caught:
+        Attacked(tables, SCHEMA, BOUNDS, requests=("expectation",))
+    assert not refused or "['weight']" in str(getattr(caught, "value", ""))
 
 
 def test_whole_records_are_not_read_from_tables_of_few_variables() -> None:

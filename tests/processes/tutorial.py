@@ -5,11 +5,13 @@ The commands are those of the page. Tests of the page itself are in test_horizon
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +30,14 @@ BOUNDS = {
 }
 
 
-def prepare(folder: Path) -> None:
-    """Do everything up to the signatures: folders of the hospitals, ``lead`` and ``study``."""
+def prepare(folder: Path, *options: str) -> None:
+    """Do everything up to the signatures: folders of the hospitals, ``lead`` and ``study``.
+
+    Parameters
+    ----------
+    options
+        Further options of ``coordinator draft``.
+    """
     table = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     assert table is not None
     cards: list[str | Path] = []
@@ -45,6 +53,7 @@ def prepare(folder: Path) -> None:
         *("--author", folder / "north" / "identity.pem", "--title", "Pressure and stay"),
         *("--purpose", "What keeps patients with high pressure in hospital"),
         *("--variables", folder / "variables.toml", "--address", f"127.0.0.1:{free_port()}"),
+        *options,
     )
     for name in HOSPITALS:
         home, study = folder / name, folder / "study"
@@ -57,6 +66,15 @@ def entries(folder: Path, name: str) -> int:
     """Return how many entries the ledger of a hospital has."""
     path = folder / name / "ledger.jsonl"
     return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
+def seconds_per_exchange(folder: Path, name: str) -> float:
+    """Return the mean over all exchanges from the first request to the shares for the last sum."""
+    lines = (folder / name / "ledger.jsonl").read_text().splitlines()
+    found = [(e["event"], datetime.fromisoformat(e["time"])) for e in map(json.loads, lines)]
+    opened = [time for event, time in found if event == "opened"]
+    (*_, last) = (time for event, time in found if event == "unmasked")
+    return (last - opened[0]).total_seconds() / (5 * len(opened) - 1)
 
 
 def learned_over_grpc(folder: Path) -> str:

@@ -8,14 +8,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import datetime
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.processes.hospitals import environment
-from tests.processes.tutorial import HOSPITALS, entries, learned_over_grpc, prepare
+from tests.processes.tutorial import (
+    HOSPITALS,
+    entries,
+    learned_over_grpc,
+    prepare,
+    seconds_per_exchange,
+)
 
 if find_spec("nvflare") is None:
     pytest.skip("needs NVFlare", allow_module_level=True)
@@ -75,10 +81,10 @@ class Deployment:
         ours = [c for c in resources["class_allow_list"] if not c.startswith("isthmus")]
         kept.write_text(json.dumps(resources | {"class_allow_list": [*ours, *classes]}))
 
-    def run(self, name: str, gather: int, *, fails: bool = False) -> str:
+    def run(self, name: str, gather: int, *, fails: bool = False, **options: str) -> str:
         """Submit a job and wait until it ends; return its identifier."""
         job = self.folder / "jobs" / name
-        write_job(job, name, len(HOSPITALS), ["network.csv"], {"gather": str(gather)})
+        write_job(job, name, len(HOSPITALS), ["network.csv"], {"gather": str(gather)} | options)
         submit = "job", "submit", "-j", str(job)
         end = time.monotonic() + 120
         while "job_id" not in (answer := self.command(*submit, fails=True).get("data") or {}):
@@ -95,9 +101,9 @@ class Deployment:
         return found
 
 
-@pytest.fixture
-def deployment(folder: Path) -> Iterator[Deployment]:
-    prepare(folder)
+@contextmanager
+def deployed(folder: Path) -> Iterator[Deployment]:
+    """Start the deployment, and stop it at the end."""
     made = Deployment(folder)
     try:
         made.command("poc", "start", "--no-wait")
@@ -106,11 +112,11 @@ def deployment(folder: Path) -> Iterator[Deployment]:
         made.command("poc", "stop")
 
 
-def seconds_of(name: str, folder: Path) -> float:
-    """Return the time of a round at a site, from the request to the shares that unmask the sum."""
-    lines = (folder / name / "ledger.jsonl").read_text().splitlines()
-    at = {e["event"]: datetime.fromisoformat(e["time"]) for e in map(json.loads, lines)}
-    return (at["unmasked"] - at["opened"]).total_seconds()
+@pytest.fixture
+def deployment(folder: Path) -> Iterator[Deployment]:
+    prepare(folder)
+    with deployed(folder) as made:
+        yield made
 
 
 def test_the_hospitals_of_the_tutorial(deployment: Deployment, folder: Path) -> None:
@@ -142,4 +148,14 @@ def test_the_hospitals_of_the_tutorial(deployment: Deployment, folder: Path) -> 
     assert network.read_text() == expected
     assert expected.count("\n") > 4
     assert [entries(folder, name) for name in HOSPITALS] == [5, 5, 5]
-    assert seconds_of("north", folder) / 4 < SLOW
+
+
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG")
+def test_the_seconds_of_an_exchange(folder: Path) -> None:
+    """Print them for 20 rounds of ADMM, each of which has five exchanges."""
+    prepare(folder, "--method", "admm")
+    with deployed(folder) as deployment:
+        deployment.run("study", 120, search="ADMM(rounds=20)")
+    seconds = seconds_per_exchange(folder, "north")
+    print(f"{seconds:.3f} s per exchange over NVFlare")
+    assert seconds < SLOW

@@ -19,6 +19,10 @@ from isthmus_joint.agreement.study import Study
 from isthmus_joint.extracts.reading import chunks
 from isthmus_joint.federation.requests.statistics import AskCounts, AskFeatures
 
+NEARLY = 0.05
+"""Share of rows with other values below which a variable is nearly constant. Products with it then
+tell the means of the site up to so much of the rows of others."""
+
 # --- Everything that a study could let leave an extract, for the check that is made once --------
 
 
@@ -66,7 +70,7 @@ class ReleaseCandidates:
         of its own.
     others
         For each variable of a sum over sites, the share of the rows that do not have its most
-        common value.
+        common value; zero if most of its levels or nearly all of its values are not found here.
     pooled
         Whether products of all rows are released, and not only those about the means of sites.
     """
@@ -127,15 +131,21 @@ def candidates_of(study: Study, values: Floats, persons: Integers | None) -> Rel
         tables,
         number,
         persons=persons,
-        others={v.name: _share_of_others(values[:, schema.index(v.name)]) for v in shown},
+        others={v.name: _share_of_others(values[:, schema.index(v.name)], v) for v in shown},
         pooled=bool(used) and not study.within_sites,
     )
 
 
-def _share_of_others(values: Floats) -> float:
-    """Return the share of rows without the most common value, among those that have a value."""
+def _share_of_others(values: Floats, variable: Variable) -> float:
+    """Return the share of rows without the most common value, among those that have a value.
+
+    It is zero where most levels or nearly all values are found at other sites only.
+    """
     known = values[~np.isnan(values)]
-    return 1.0 - int(np.unique(known, return_counts=True)[1].max(initial=0)) / max(len(known), 1)
+    distinct, rows = np.unique(known, return_counts=True)
+    if 2 * len(distinct) < len(variable.levels) or len(known) <= NEARLY * len(values):
+        return 0.0
+    return 1.0 - int(rows.max()) / len(known)
 
 
 @final
@@ -391,16 +401,12 @@ def dominance(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
         yield f"one person has more than {policy.largest_share:.0%} of a sum of squares"
 
 
-NEARLY = 0.05
-"""Share of rows with other values below which a variable is nearly constant. Products with it then
-tell the means of the site up to so much of the rows of others."""
-
-
 def constants(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that no variable has one value at this site: it would name the site in a sum.
 
     Sums over the rows with that value are sums of the site. If products of all rows are released,
-    the same holds for a variable that nearly has one value.
+    the same holds for a variable that nearly has one value. A variable of which this site lacks
+    most levels, or nearly all values, names other sites: wards, or a test that one hospital does.
     """
     del policy
     least = NEARLY if candidates.pooled else 0.0
@@ -408,8 +414,9 @@ def constants(candidates: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     if found and candidates.rows:
         nearly = ", or nearly so" if least else ""
         yield (
-            f"{found[:5]} are constant at this site{nearly}, so that sums over their rows are sums "
-            "of this site; leave them out of the study, or merge their levels so that they vary "
+            f"{found[:5]} are constant at this site{nearly}, or most of their levels or nearly all "
+            "of their values are found at other sites only, so that sums over their rows are sums "
+            "of one site; leave them out of the study, or merge their levels so that they vary "
             "within every site"
         )
 

@@ -247,7 +247,8 @@ PARAMETER_BITS = 20
 
 CAUTION = (
     "ADMM reveals more than one secure sum: the sums of many rounds can reveal the statistics of "
-    "single sites if there are few sites. See 'What ADMM reveals' in the documentation."
+    "single sites if there are few sites. See 'Learn with ADMM over real sites' in the "
+    "documentation."
 )
 
 
@@ -314,7 +315,7 @@ class StepOfADMM(StepRequest[Matrix]):
         kind = "neural networks of " if self.name == AskNetworks.name else ""
         return (
             f"parameters of ADMM for {kind}{len(self.asked)} variables; sums of many rounds can "
-            "reveal single sites, see 'What ADMM reveals' in the documentation"
+            "reveal single sites, see 'Learn with ADMM over real sites' in the documentation"
         )
 
 
