@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from isthmus.arrays import Floats
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LOCAL_SCORES, LocalScore, PythonLocalScore
-from isthmus.scores import BGe
+from isthmus.objectives import (
+    INDEPENDENCE_TESTS,
+    LOCAL_SCORES,
+    Capabilities,
+    IndependenceTest,
+    LocalScore,
+    PythonLocalScore,
+)
+from isthmus.scores import (
+    BGe,
+    ChiSquared,
+    FisherZ,
+    MixedLikelihoodRatio,
+    NonlinearLikelihoodRatio,
+    Score,
+)
 from isthmus.searches import Boss, HillClimb, Search, SearchResult, Watch
 from isthmus.searches.base import Accepts
-from isthmus.statistics import Moments, Schema
-from isthmus.testing import check_score, check_search
+from isthmus.statistics import Kind, Moments, Schema
+from isthmus.testing import check_score, check_search, check_test
 
 
 def objective() -> LocalScore:
@@ -72,3 +88,51 @@ class _Wrong(Search[LocalScore]):
 def test_a_wrong_search_is_caught(complaint: str, lie: float) -> None:
     with pytest.raises(AssertionError, match=complaint):
         check_search(_Wrong(lie))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "test", [FisherZ(), ChiSquared(), MixedLikelihoodRatio(), NonlinearLikelihoodRatio()]
+)
+def test_a_right_test_of_independence_passes(test: Score[Any, IndependenceTest]) -> None:
+    check_test(test, tables=60)
+
+
+@dataclass(frozen=True)
+class _Changed(Score[Moments, IndependenceTest]):
+    """Fisher's z with other p-values."""
+
+    change: Callable[[Floats, int, Sequence[int]], Any]
+    needs: ClassVar[type[Moments]] = Moments
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({INDEPENDENCE_TESTS})
+
+    def bind(self, statistics: Moments) -> IndependenceTest:
+        right, change = FisherZ().bind(statistics), self.change
+
+        class Wrong(IndependenceTest):
+            def p_values(self, x: int, given: Sequence[int], others: Sequence[int]) -> Floats:
+                return np.asarray(change(right.p_values(x, given, others), x, others))
+
+            def local_score(self) -> LocalScore:
+                return right.local_score()
+
+        return Wrong(right.nodes)
+
+
+@pytest.mark.parametrize(
+    ("complaint", "change"),
+    [
+        ("are independent, and", lambda p, x, others: p / 6),
+        ("are dependent, and only", lambda p, x, others: np.sqrt(np.sqrt(p)) + (1 - p) * 0.05),
+        ("p-values", lambda p, x, others: p + 1),
+        ("in the other direction", lambda p, x, others: p / (1 + x)),
+        ("and .* alone", lambda p, x, others: p / len(others)),
+        (r"\(1,\) p-values", lambda p, x, others: p[:1]),
+    ],
+)
+def test_a_wrong_test_of_independence_is_caught(
+    complaint: str, change: Callable[[Floats, int, Sequence[int]], Any]
+) -> None:
+    with pytest.raises(AssertionError, match=complaint):
+        check_test(_Changed(change), tables=60)

@@ -1,5 +1,6 @@
-"""Conformance checks for your own sources, bases, scores and searches."""
+"""Conformance checks for your own sources, bases, scores, tests and searches."""
 
+from isthmus.testing.independence import check_test
 from isthmus.testing.search import SeparationOracle, check_score, check_search, enumerate_dags
 from isthmus.testing.source import check_basis, check_source
 
@@ -9,5 +10,6 @@ __all__ = [
     "check_score",
     "check_search",
     "check_source",
+    "check_test",
     "enumerate_dags",
 ]
