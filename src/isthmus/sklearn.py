@@ -195,13 +195,13 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             progress=False,
         )
         self.network_ = self.solution_.fit(pseudo_count=self.pseudo_count)
-        used = {v: table[v] for v in self.network_.dag.nodes if v not in self._levels()}
+        used = {v: table[v] for v in self.network_.dag.nodes if v not in self.network_.levels}
         self.writings_ = {
             v: w for v, c in used.items() if (w := _writing(c, zeros=True)) is not None
         }
         self.__dict__.pop("classes_", None)  # of an earlier fit
-        if self.target_ is not None and self.target_ in self._levels():
-            self.classes_ = np.array(self._levels()[self.target_])
+        if self.target_ is not None and self.target_ in self.network_.levels:
+            self.classes_ = np.array(self.network_.levels[self.target_])
         return self
 
     def _checked(self, y: Any) -> NDArray[Any]:
@@ -332,7 +332,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     def _as_read(self, name: str, column: Any) -> NDArray[Any]:
         """Return a column as `fit` has read it: text and ordered categories may be numbers."""
         values = np.asarray(column)
-        if name in self._levels() or values.dtype.kind in "fiub":
+        if name in self.network_.levels or values.dtype.kind in "fiub":
             return values
         known = np.array([not is_absent(cell) for cell in values.tolist()], np.bool_)
         if not known.all():
@@ -354,10 +354,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
 
     def _about_levels(self) -> dict[str, Any]:
         """Return what a network with levels is told about new ones."""
-        return {"unseen": self.unseen} if self._levels() else {}
-
-    def _levels(self) -> Mapping[str, Any]:
-        return {} if isinstance(self.network_, GaussianNetwork) else self.network_.levels
+        return {"unseen": self.unseen} if self.network_.levels else {}
 
     def _table(self, X: Any, *, reset: bool) -> dict[str, Any]:
         """Return the columns of a table or array after the checks of scikit-learn."""

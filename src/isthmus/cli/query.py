@@ -103,11 +103,7 @@ def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         _check_name(network, name)
         if name in values:
             raise SchemaError(f"{name!r} was given two values. Give one.")
-        own = (
-            ()
-            if isinstance(network, ist.networks.GaussianNetwork)
-            else network.levels.get(name, ())
-        )
+        own = network.levels.get(name, ())
         if own:
             levels = {str(level).lower(): level for level in own}
             number = _number(text) if name in network.maps else None

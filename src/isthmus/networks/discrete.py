@@ -241,6 +241,16 @@ class DiscreteNetwork:
         parameters = (dict(self.levels), dict(self.tables), counts)
         return DiscreteNetwork, (self.dag, *parameters, self.cpdag, self.maps)
 
+    @cached_property
+    def conditionals(self) -> Mapping[str, ProbabilityTable]:
+        """The distribution of each node given its parents."""
+        counts = self.counts or {}
+        tables = {
+            v: ProbabilityTable(self.levels[v], self.dag.parents(v), table, counts.get(v))
+            for v, table in self.tables.items()
+        }
+        return MappingProxyType(tables)
+
     @property
     def cardinalities(self) -> dict[str, int]:
         """Number of levels of each node."""
@@ -502,10 +512,6 @@ class DiscreteNetwork:
             {v: code_of(v, self.levels[v], x) for v, x in observed_values(self.maps, g).items()}
             for g in (dict(row), forced)
         )
-        conditionals = {
-            v: ProbabilityTable(self.levels[v], self.dag.parents(v), self.tables[v])
-            for v in self.dag.nodes
-        }
         affected = affected_nodes(self.dag, forced, target)
         unknown = unknown_nodes(self.dag, seen, affected, target)
         codes = {self.dag.index(v): code for v, code in seen.items()}
@@ -520,7 +526,7 @@ class DiscreteNetwork:
         ends = np.zeros((2, len(self.levels[target])))
         for place in np.argwhere(weights > 0.0).tolist():
             known = {**seen, **dict(zip(unknown, place, strict=True))}
-            bounds = counterfactual_bounds(conditionals, known, forced, affected, target)
+            bounds = counterfactual_bounds(self.conditionals, known, forced, affected, target)
             ends += weights[tuple(place)] * np.array(bounds)
         return Counterfactual(target, tuple(self.levels[target]), ends[0], ends[1])
 

@@ -28,6 +28,7 @@ from isthmus.networks.column_maps import (
     table_values,
 )
 from isthmus.networks.columns import (
+    Level,
     check_keys,
     check_size,
     checked_question,
@@ -39,7 +40,7 @@ from isthmus.networks.columns import (
     number_of_rows,
     refuse_strangers,
 )
-from isthmus.networks.conditionals import spectrum
+from isthmus.networks.conditionals import ConditionalGaussian, spectrum
 from isthmus.networks.counterfactuals import require_causal
 from isthmus.networks.discrete import ancestors_of
 from isthmus.networks.distributions import (
@@ -214,6 +215,25 @@ class GaussianNetwork:
         robust = None if self.covariances is None else dict(self.covariances)
         rest = self.cpdag, self.maps, self.rows, robust, dict(self.supports)
         return GaussianNetwork, (self.dag, *parameters, *rest)
+
+    @property
+    def levels(self) -> dict[str, tuple[Level, ...]]:
+        """The values of each discrete node, of which there are none."""
+        return {}
+
+    @property
+    def conditionals(self) -> dict[str, ConditionalGaussian]:
+        """The distribution of each node given its parents."""
+        return {
+            name: ConditionalGaussian(
+                (),
+                tuple(slopes),
+                np.array(self.intercepts[name]),
+                np.array(list(slopes.values())),
+                np.array(self.variances[name]),
+            )
+            for name, slopes in self.coefficients.items()
+        }
 
     @property
     def parameters(self) -> int:

@@ -24,7 +24,6 @@ from isthmus.networks import (
     Curve,
     CurvedGaussian,
     CurvedLogit,
-    DiscreteNetwork,
     GaussianNetwork,
     GPNetwork,
     Hurdle,
@@ -125,12 +124,6 @@ def parameters(network: Network | GPNetwork, name: str) -> list[Block]:
     if isinstance(network, GaussianNetwork):
         own = network.coefficients[name]
         return [_equation(name, network.intercepts[name], own, network.variances[name])]
-    if isinstance(network, DiscreteNetwork):
-        counts = None if network.counts is None else network.counts[name]
-        table = ProbabilityTable(
-            tuple(network.levels[name]), network.dag.parents(name), network.tables[name], counts
-        )
-        return [_probabilities(table, network.levels)]
     return _conditional(network.conditionals[name], network.levels, name)
 
 

@@ -23,13 +23,7 @@ from isthmus.errors import (
 )
 from isthmus.frames import columns_of
 from isthmus.graphs import Knowledge
-from isthmus.networks import (
-    DiscreteNetwork,
-    GaussianNetwork,
-    MixedNetwork,
-    Network,
-    ProbabilityTable,
-)
+from isthmus.networks import DiscreteNetwork, MixedNetwork, Network
 from isthmus.networks.column_maps import ColumnMap, read_column
 from isthmus.networks.columns import Unseen, encode_columns, is_absent, label_array, refuse_dates
 from isthmus.options import check_pseudo_count
@@ -93,11 +87,11 @@ def log_likelihood(
     >>> ist.log_likelihood(network, data, per_row=True).shape
     (1000,)
     """
-    if not isinstance(network, DiscreteNetwork | GaussianNetwork | MixedNetwork):
+    if not isinstance(network, Network):
         raise ArgumentError(
             f"network must have parameters, as solution.fit() gives; {a_type(network)} was given."
         )
-    levels: Mapping[str, Any] = {} if isinstance(network, GaussianNetwork) else network.levels
+    levels = network.levels
     schema = Schema(
         tuple(
             Variable(v, Kind.DISCRETE, levels[v]) if v in levels else Variable(v, Kind.CONTINUOUS)
@@ -129,7 +123,7 @@ def _without_unseen(
     of the unknown ones.
     """
     columns, _ = columns_of(data)
-    if isinstance(network, GaussianNetwork) or not isinstance(columns, Mapping):
+    if not network.levels or not isinstance(columns, Mapping):
         return data, {}
     cells = {v: np.asarray(columns[v]) for v in network.dag.nodes if v in columns}
     levels = {v: own for v, own in network.levels.items() if v in cells}
@@ -142,7 +136,7 @@ def _without_unseen(
     rows = np.flatnonzero(np.any([*new.values()], axis=0)) if new else np.array([], np.intp)
     if not len(rows):
         return data, {}
-    single, found = _with_densities(network), {}
+    single, found = MixedNetwork(network.dag, network.conditionals), {}
     for row in rows.tolist():
         hidden = [v for v, own in new.items() if own[row]]
         sizes = [len(levels[v]) for v in hidden]
@@ -158,17 +152,6 @@ def _without_unseen(
         found[row] = float(np.logaddexp.reduce(single.log_densities(filled)))
     kept = np.setdiff1d(np.arange(len(next(iter(cells.values())))), rows)
     return {v: own[kept] for v, own in cells.items()} if len(kept) else None, found
-
-
-def _with_densities(network: DiscreteNetwork | MixedNetwork) -> MixedNetwork:
-    """Return the same network as one that has a density for each row."""
-    if isinstance(network, MixedNetwork):
-        return replace(network, maps={})
-    tables = {
-        v: ProbabilityTable(network.levels[v], network.dag.parents(v), network.tables[v])
-        for v in network.dag.nodes
-    }
-    return MixedNetwork(network.dag, tables)
 
 
 def cross_validate(

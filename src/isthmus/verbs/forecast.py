@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, MismatchError, SchemaError, a_type
 from isthmus.graphs.knowledge import Lag
-from isthmus.networks import DiscreteNetwork, GaussianNetwork, MixedNetwork
+from isthmus.networks import DiscreteNetwork, Network
 from isthmus.networks.column_maps import read_column, table_values
 from isthmus.networks.columns import encode_columns, label_array, number_column
-from isthmus.networks.conditionals import Conditional, ConditionalGaussian, ProbabilityTable
 from isthmus.results import Forecast
 from isthmus.tables import Series
 from isthmus.verbs.arguments import check_count, check_seed
 
-Dynamic: TypeAlias = GaussianNetwork | DiscreteNetwork | MixedNetwork
-
 
 def forecast(
-    network: Dynamic, series: Series, *, steps: int = 1, draws: int = 1000, seed: int = 0
+    network: Network, series: Series, *, steps: int = 1, draws: int = 1000, seed: int = 0
 ) -> Forecast:
     """Simulate how a series goes on after its last row.
 
@@ -61,7 +58,7 @@ def forecast(
     >>> ist.forecast(network, series, steps=12)["x"].std(axis=1)[[0, 11]].round(1)
     array([0.9, 1.4])
     """
-    if not isinstance(network, Dynamic):
+    if not isinstance(network, Network):
         raise MismatchError(
             f"A Gaussian, discrete or mixed network is needed, not {a_type(network)}. "
             "Fit one with solution.fit()."
@@ -89,7 +86,7 @@ def forecast(
     rng = np.random.default_rng(check_seed(seed))
     past = _last_rows(series, lags, draws)
     present = [name for name in network.dag.topological_order() if lags[name].steps == 0]
-    conditionals = {name: _conditional(network, name) for name in present}
+    conditionals = network.conditionals
     drawn: dict[str, list[NDArray[Any]]] = {n: [] for n in network.dag.nodes if n in present}
     for _ in range(steps):
         columns = {n: past[lag] for n, lag in lags.items() if lag.steps and n in network.dag.nodes}
@@ -116,42 +113,20 @@ def _last_rows(series: Series, lags: Mapping[str, Lag], draws: int) -> dict[Lag,
     return past
 
 
-def _levels(network: Dynamic, name: str) -> tuple[Any, ...]:
-    return () if isinstance(network, GaussianNetwork) else tuple(network.levels.get(name, ()))
-
-
-def _as_network(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]:
+def _as_network(network: Network, name: str, values: NDArray[Any]) -> NDArray[Any]:
     """Convert values of a table to codes, or to numbers of the network."""
-    column, levels = read_column(network.maps, name, values), _levels(network, name)
+    column, levels = read_column(network.maps, name, values), network.levels.get(name, ())
     if not levels:
         return number_column(name, column)
     return encode_columns({name: levels}, {name: column}, complete=True)[name]
 
 
-def _as_table(network: Dynamic, name: str, values: NDArray[Any]) -> NDArray[Any]:
-    levels = _levels(network, name)
+def _as_table(network: Network, name: str, values: NDArray[Any]) -> NDArray[Any]:
+    levels = network.levels.get(name, ())
     shown: NDArray[Any] = (
         label_array(levels)[values] if levels else table_values(network.maps, name, values)
     )
     return shown
-
-
-def _conditional(network: Dynamic, name: str) -> Conditional:
-    """Return the distribution of a variable given its parents."""
-    if isinstance(network, MixedNetwork):
-        return network.conditionals[name]
-    if isinstance(network, DiscreteNetwork):
-        return ProbabilityTable(
-            network.levels[name], network.dag.parents(name), network.tables[name]
-        )
-    slopes = network.coefficients[name]
-    return ConditionalGaussian(
-        (),
-        tuple(slopes),
-        np.array(network.intercepts[name]),
-        np.array(list(slopes.values())),
-        np.array(network.variances[name]),
-    )
 
 
 # --- Results as labelled tables: one row per probability, edge or variable ----------------------

@@ -84,7 +84,7 @@ def impute(
     seed = check_seed(seed)
     check_count(draws, "draws", least=1, optional=True)
     fitted = network.fit() if isinstance(network, Solution) else network
-    if not isinstance(fitted, DiscreteNetwork | GaussianNetwork | MixedNetwork):
+    if not isinstance(fitted, Network):
         raise ArgumentError(
             f"network must be a fitted network or a solution; {a_type(network)} was given."
         )
@@ -154,7 +154,7 @@ def _values(
     """Return columns as numbers and codes, and which values are missing, shape (rows, nodes)."""
     read = {v: read_column(network.maps, v, columns[v]) for v in network.dag.nodes if v in columns}
     n = len(next(iter(read.values())))
-    levels: Mapping[str, Any] = {} if isinstance(network, GaussianNetwork) else network.levels
+    levels = network.levels
     codes = encode_columns({v: own for v, own in levels.items() if v in read}, read)
     values: dict[str, NDArray[Any]] = {}
     absent = np.ones((n, len(network.dag.nodes)), np.bool_)
@@ -221,7 +221,7 @@ def _weighted(
 
 
 def _drawn(
-    network: DiscreteNetwork | GaussianNetwork | MixedNetwork,
+    network: Network,
     columns: Mapping[str, Any],
     holes: Mapping[str, Bools],
     draws: int,
@@ -237,7 +237,7 @@ def _drawn(
             drawn = _drawn_numbers(network, values, absent, rng)
         else:
             drawn = _resampled(network, values, absent, rng)
-        levels: Mapping[str, Any] = {} if isinstance(network, GaussianNetwork) else network.levels
+        levels = network.levels
         result.append(
             {
                 v: label_array(levels[v])[drawn[v][own].astype(np.intp)]
