@@ -289,11 +289,7 @@ NOT_ASKED: Mapping[tuple[str, str], str] = {
     ("binary cause, curved confounder", "posterior"): "effects of draws are for numbers",
 }
 """Cells without an answer, with the reason."""
-_DEPENDENT = "a fitted network does not say that its rows depend on each other; `effect` does"
-KNOWN_GAPS: Mapping[tuple[str, str], tuple[float, str]] = {
-    ("rows copied", "query"): (0.4, _DEPENDENT),
-    ("rows in order of time", "query"): (0.5, _DEPENDENT),
-}
+KNOWN_GAPS: Mapping[tuple[str, str], tuple[float, str]] = {}
 """Cells that do not hold: the share of intervals that contain the truth, of ten tables of 300 rows
 and ten of 500, and the reason. No note excuses the others."""
 

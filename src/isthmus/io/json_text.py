@@ -14,7 +14,7 @@ for each node an object with its own ``type``, ``table``, ``gaussian``, ``logit`
 `Hurdle`, which contains two more such objects, or `CurvedGaussian` and `CurvedLogit`, which contain
 one: the ``regression`` on their ``terms``. ``maps`` has, for nodes that are not the values of their
 columns, the values ``at`` with their normal ``scores``, cut points ``at`` between levels, or the
-``unit`` of dates; ``supports`` the ranges of numbers.
+``unit`` of dates; ``supports`` the ranges of numbers; ``notes`` what answers say of the rows.
 
 Numbers are written with full precision.
 """
@@ -177,6 +177,8 @@ def network_to_dict(network: Network) -> dict[str, Any]:
         head["maps"] = plain_maps(network.maps)
     if not isinstance(network, DiscreteNetwork) and network.supports:
         head["supports"] = plain_supports(network.supports)
+    if network.notes:
+        head["notes"] = network.notes
     if isinstance(network, DiscreteNetwork):
         counts = network.counts
         return {
@@ -210,24 +212,26 @@ def network_from_dict(data: dict[str, Any]) -> Network:
     """Build a network from plain data."""
     dag = DAG(data["nodes"], [(a, b) for a, b in data["edges"]])
     cpdag, maps = _class(dag, data.get("class")), read_network_maps(data.get("maps", {}))
+    notes = tuple(map(str, data.get("notes", ())))
     if data["type"] == "discrete":
         levels = {node: tuple(own) for node, own in data["levels"].items()}
         tables = {node: np.array(t, dtype=np.float64) for node, t in data["tables"].items()}
         counts = data.get("counts")
         if counts is not None:
             counts = {node: np.array(t) for node, t in counts.items()}
-        return DiscreteNetwork(dag, levels, tables, counts, cpdag, maps)
+        return DiscreteNetwork(dag, levels, tables, counts, cpdag, maps, notes)
     supports = read_supports(data.get("supports", {}))
     if data["type"] == "gaussian":
         parameters = data["intercepts"], data["coefficients"], data["variances"]
         robust = data.get("covariances")
         if robust is not None:
             robust = {node: np.array(own, dtype=np.float64) for node, own in robust.items()}
-        return GaussianNetwork(dag, *parameters, cpdag, maps, data.get("rows"), robust, supports)
+        own = dag, *parameters, cpdag, maps, data.get("rows"), robust, supports, notes
+        return GaussianNetwork(*own)
     if data["type"] == "mixed":
         given = data["conditionals"].items()
         conditionals = {node: _from_conditional(own) for node, own in given}
-        return MixedNetwork(dag, conditionals, cpdag, maps, supports)
+        return MixedNetwork(dag, conditionals, cpdag, maps, supports, notes)
     raise FormatError(
         f"the network type must be 'discrete', 'gaussian' or 'mixed', got {data['type']!r}."
     )

@@ -203,6 +203,8 @@ class DiscreteNetwork:
         are then answered for all members. None if the graph is causal by assumption.
     maps
         How numbers of columns became levels. Rows and evidence can have numbers or levels.
+    notes
+        What is said with every answer about the rows that the network was fitted to.
 
     Raises
     ------
@@ -218,6 +220,7 @@ class DiscreteNetwork:
     counts: Mapping[str, NDArray[np.int64]] | None = None
     cpdag: CPDAG | PDAG | None = None
     maps: NetworkMaps = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_class(self.dag, self.cpdag)
@@ -239,7 +242,7 @@ class DiscreteNetwork:
     def __reduce__(self) -> tuple[Any, ...]:
         counts = None if self.counts is None else dict(self.counts)
         parameters = (dict(self.levels), dict(self.tables), counts)
-        return DiscreteNetwork, (self.dag, *parameters, self.cpdag, self.maps)
+        return DiscreteNetwork, (self.dag, *parameters, self.cpdag, self.maps, self.notes)
 
     @cached_property
     def conditionals(self) -> Mapping[str, ProbabilityTable]:
@@ -433,13 +436,15 @@ class DiscreteNetwork:
             seen_codes = {self.dag.nodes[i]: code for i, code in known[0].items()}
             rows = {v: (self.dag.parents(v), own.sum(axis=-1)) for v, own in self._counted()}
             unseen = unseen_nodes(self.dag, rows, asked, seen_codes, changed)
-            note = note_without_path(self.cpdag, () if seen else forced, asked)
+            path = note_without_path(self.cpdag, () if seen else forced, asked)
+            note = " ".join(filter(None, (path, *self.notes)))
             return Probabilities(levels, answers[0], None, unseen, note, redraw[0])
         each = tuple(
             Probabilities(levels, values, redraw=again)
             for values, again in zip(answers, redraw, strict=True)
         )
-        return ProbabilityRange(levels, each, reason_for_range(forced, len(each)))
+        reason = " ".join((*self.notes, reason_for_range(forced, len(each))))
+        return ProbabilityRange(levels, each, reason)
 
     def most_probable(
         self,
@@ -636,7 +641,8 @@ class DiscreteNetwork:
             if self.counts is not None:
                 counts[name] = self.counts[name].transpose(*axes, len(axes))
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
-        return DiscreteNetwork(dag, self.levels, tables, counts or None, cpdag, self.maps)
+        rest = counts or None, cpdag, self.maps, self.notes
+        return DiscreteNetwork(dag, self.levels, tables, *rest)
 
     def close_to(self, other: DiscreteNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their tables."""
@@ -660,7 +666,8 @@ class DiscreteNetwork:
 
     def __repr__(self) -> str:
         nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
-        return f"DiscreteNetwork({nodes}, {edges}, {counted(self.parameters, 'parameter')})"
+        text = f"DiscreteNetwork({nodes}, {edges}, {counted(self.parameters, 'parameter')})"
+        return "\n".join((text, *self.notes))
 
 
 def _checked_table(

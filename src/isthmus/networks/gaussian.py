@@ -153,6 +153,8 @@ class GaussianNetwork:
     supports
         The ranges of the columns that the network was fitted to, beyond which answers say that
         they are extrapolated; empty if they are not known.
+    notes
+        What is said with every answer about the rows that the network was fitted to.
 
     Raises
     ------
@@ -171,6 +173,7 @@ class GaussianNetwork:
     rows: int | None = None
     covariances: Mapping[str, Floats] | None = None
     supports: Mapping[str, Support] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         nodes = self.dag.nodes
@@ -213,7 +216,7 @@ class GaussianNetwork:
         plain = {name: dict(own) for name, own in self.coefficients.items()}
         parameters = (dict(self.intercepts), plain, dict(self.variances))
         robust = None if self.covariances is None else dict(self.covariances)
-        rest = self.cpdag, self.maps, self.rows, robust, dict(self.supports)
+        rest = self.cpdag, self.maps, self.rows, robust, dict(self.supports), self.notes
         return GaussianNetwork, (self.dag, *parameters, *rest)
 
     @property
@@ -390,8 +393,9 @@ class GaussianNetwork:
         certain = {v: x for v, x in known.items() if v in own and not is_uncertain(x)}
         numbers = observed_values(self.maps, certain)
         outside = note_on_evidence(self.supports, self.maps, numbers, {})
+        about = " ".join(filter(None, (outside, *self.notes)))
         answers = tuple(
-            in_units(replace(each, note=" ".join(filter(None, (each.note, outside)))), self.maps)
+            in_units(replace(each, note=" ".join(filter(None, (each.note, about)))), self.maps)
             for each in found
         )
         if self.rows is not None and len(answers) <= MOST_REDRAWN:
@@ -402,7 +406,7 @@ class GaussianNetwork:
         if len(answers) == 1:
             return answers[0]
         reason = reason_for_range(forced, len(answers))
-        return MeanRange(asked, answers, f"{outside} {reason}".strip())
+        return MeanRange(asked, answers, f"{about} {reason}".strip())
 
     def _redrawn(
         self, asked: tuple[str, ...], seen: dict[str, Any], forced: dict[str, Any], place: int
@@ -615,7 +619,8 @@ class GaussianNetwork:
                 old = self.dag.parents(name)
                 order = [0, *(1 + old.index(p) for p in dag.parents(name))]
                 robust[name] = own[np.ix_(order, order)]
-        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows, robust, self.supports)
+        rest = robust, self.supports, self.notes
+        return GaussianNetwork(dag, *parameters, cpdag, self.maps, self.rows, *rest)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""
@@ -640,7 +645,8 @@ class GaussianNetwork:
     def __repr__(self) -> str:
         nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
         text = f"{nodes}, {edges}, {counted(self.parameters, 'parameter')}"
-        return f"GaussianNetwork({text}{described_scores(self.maps)})"
+        text = f"GaussianNetwork({text}{described_scores(self.maps)})"
+        return "\n".join((text, *self.notes))
 
 
 def _agree(one: Normal, other: Normal) -> bool:

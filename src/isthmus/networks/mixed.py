@@ -198,6 +198,8 @@ class MixedNetwork:
     supports
         The ranges of the columns that the network was fitted to, beyond which answers say that
         they are extrapolated; empty if they are not known.
+    notes
+        What is said with every answer about the rows that the network was fitted to.
 
     Raises
     ------
@@ -210,6 +212,7 @@ class MixedNetwork:
     cpdag: CPDAG | PDAG | None = None
     maps: NetworkMaps = field(default_factory=dict)
     supports: Mapping[str, Support] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_class(self.dag, self.cpdag)
@@ -227,7 +230,7 @@ class MixedNetwork:
         object.__setattr__(self, "supports", MappingProxyType(dict(self.supports)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rest = self.cpdag, self.maps, dict(self.supports)
+        rest = self.cpdag, self.maps, dict(self.supports), self.notes
         return MixedNetwork, (self.dag, dict(self.conditionals), *rest)
 
     @property
@@ -366,6 +369,7 @@ class MixedNetwork:
         notes = (
             note_without_path(self.cpdag, () if seen else forced, asked),
             note_on_evidence(self.supports, self.maps, {**values, **settings}, self.levels),
+            *self.notes,
         )
         answer = replace(
             answer,
@@ -628,7 +632,7 @@ class MixedNetwork:
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
         """Return the same network with its nodes in another order."""
         cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
-        rest = cpdag, self.maps, self.supports
+        rest = cpdag, self.maps, self.supports, self.notes
         return MixedNetwork(self.dag.reorder(nodes), self.conditionals, *rest)
 
     def _repr_html_(self) -> str | None:
@@ -636,9 +640,10 @@ class MixedNetwork:
 
     def __repr__(self) -> str:
         continuous = sum(not own.levels for own in self.conditionals.values())
-        return (
+        text = (
             f"MixedNetwork({counted(len(self.dag.nodes), 'node')}, "
             f"{continuous} of them continuous, "
             f"{counted(len(self.dag.edges), 'edge')}, {counted(self.parameters, 'parameter')}"
             f"{described_scores(self.maps)})"
         )
+        return "\n".join((text, *self.notes))

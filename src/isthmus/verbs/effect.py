@@ -48,7 +48,7 @@ from isthmus.results.solution import Solution
 from isthmus.statistics import Kind, Moments, Schema, Statistic
 from isthmus.tables import DropRows, ExpectationMaximisation, Missing, Source, TimeUnit, as_source
 from isthmus.verbs.arguments import as_read, check_kinds, check_missing
-from isthmus.verbs.notes_rows import RowTable, dependent_rows
+from isthmus.verbs.notes_rows import notes_on_errors
 
 
 def effect(
@@ -305,12 +305,9 @@ class EffectData(NamedTuple):
             estimate = replace(estimate, notes=self.source.reading().remarks)
         if self.clusters is not None:
             return estimate
-        table = RowTable.of(self.source)
-        if table is None or table.groups is not None:
-            return estimate
         adjusted = {v for each in estimate.alternatives for v in each.adjustment}
-        used = [v for v in table.names if v in {estimate.cause, estimate.effect, *adjusted}]
-        return replace(estimate, notes=(*estimate.notes, *dependent_rows(table.select(used))))
+        notes = notes_on_errors(self.source, {estimate.cause, estimate.effect, *adjusted})
+        return replace(estimate, notes=(*estimate.notes, *notes))
 
     def adjusted(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:
         """Return a function that computes adjusted effects."""

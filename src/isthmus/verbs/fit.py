@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from isthmus.arrays import Floats
-from isthmus.errors import DataError
+from isthmus.errors import DataError, NotesWarning, warn
 from isthmus.graphs import DAG
 from isthmus.networks import Network
 from isthmus.networks.completion import Completion
@@ -68,6 +68,8 @@ def fit(
         data, kinds=kinds, columns=graph.nodes, missing=check_missing(missing), groups=groups
     )
     network = fit_network(source, graph, pseudo_count, curves=curves)
+    if network.notes:
+        warn(NotesWarning(network.notes))
     return replace(network, maps=source.reading().network_maps(graph.nodes))
 
 

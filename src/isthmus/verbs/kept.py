@@ -43,6 +43,7 @@ from isthmus.tables import Source, as_source, transformed
 from isthmus.verbs.arguments import AnyScore
 from isthmus.verbs.defaults import MANY_COLUMNS
 from isthmus.verbs.effect import EffectData, compared, incomplete_columns
+from isthmus.verbs.notes_rows import notes_on_errors
 from isthmus.verbs.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 
 # --- The part of a saved solution that its methods need: statistics, and which score it was -----
@@ -294,7 +295,7 @@ class LearnedStatistics:
         """Estimate the parameters of a network with this graph."""
         network = None if data is not None else self.statistics.fit(dag, pseudo_count)
         if network is not None:
-            return refined(network, self.source, curves=curves)
+            return _noted(refined(network, self.source, curves=curves), self.source)
         if data is not None and self.maps:
             data = transformed(data, self.maps).table
         schema = self.statistics.schema.without_features()
@@ -429,6 +430,15 @@ def refined(network: Network, source: Source | None, *, curves: bool) -> Network
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float, *, curves: bool = True) -> Network:
     """Estimate the parameters of a graph: tables, regressions, or both."""
+    return _noted(_fitted(source, dag, pseudo_count, curves=curves), source)
+
+
+def _noted(network: Network, source: Source | None) -> Network:
+    """Return a network whose answers say that the rows depend on each other, if they do."""
+    return replace(network, notes=notes_on_errors(source, network.dag.nodes))
+
+
+def _fitted(source: Source, dag: DAG, pseudo_count: float, *, curves: bool) -> Network:
     refuse_left_to_scores(source, "or fit the graph that learn finds: learn(data, missing=...)")
     refuse_back_in_time(dag, source.schema())
     kinds = {source.schema()[v].kind for v in dag.nodes}

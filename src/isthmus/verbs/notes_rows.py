@@ -7,7 +7,7 @@ They need the rows, except `copied_cells`. Rates of false alarms and power:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -239,6 +239,17 @@ def dependent_rows(table: RowTable) -> tuple[str, ...]:
     return copied_rows(table) or repeated_units(table) or alike_neighbours(table)
 
 
+def notes_on_errors(source: Source | None, names: Collection[str]) -> tuple[str, ...]:
+    """Say why standard errors of answers about some columns of a table may be too small.
+
+    Nothing if the rows are not at hand, or if answers are those within groups.
+    """
+    table = None if source is None else RowTable.of(source)
+    if table is None or table.groups is not None:
+        return ()
+    return dependent_rows(table.select([v for v in table.names if v in names]))
+
+
 def copied_rows(table: RowTable) -> tuple[str, ...]:
     """Find rows that occur more often than chance explains.
 
@@ -305,8 +316,8 @@ def _copies_note(share: float, divisor: int) -> str:
         seen = f"every row occurs {divisor} times or a multiple of it"
     return (
         f"If rows were copied by mistake, remove the copies: {seen}. Copies count as further "
-        "evidence, which leads to false edges. If they are separate observations that happen to "
-        "be equal, keep them."
+        "evidence, which leads to false edges and to intervals that are too narrow. If they are "
+        "separate observations that happen to be equal, keep them."
     )
 
 
@@ -456,7 +467,8 @@ def alike_neighbours(table: RowTable) -> tuple[str, ...]:
         "If the rows are a time series, use Series(table), or the differences of successive rows: "
         f"neighbouring rows are alike (autocorrelation {typical:.2f} of "
         f"{listed([table.names[j] for j in found])}), and trends and random walks lead to false "
-        "edges. If the rows were only sorted, ignore this note."
+        "edges and to intervals that are too narrow. If the rows were only sorted, ignore this "
+        "note."
     )
     return (note,)
 

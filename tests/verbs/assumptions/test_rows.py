@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,48 @@ def test_heavy_tails_and_rare_counts_are_not_outliers(seed: int) -> None:
     clean["rare"] = np.where(np.arange(60) == 3, 9.0, 0.0)
     assert outlying_rows(rows_of(clean, kinds={"rare": "continuous"})).notes == ()
     assert outlying_rows(rows_of(named(np.exp(rng.normal(size=(300, 4)))))).notes == ()
+
+
+def test_answers_of_a_fitted_network_say_that_rows_depend_on_each_other() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 100, 400)
+    copied = {name: column[rows] for name, column in linear(rng, 100).items()}
+    steps = np.cumsum(rng.normal(size=(2, 400)), axis=1)
+    walks = {"a": steps[0], "b": steps[0] + steps[1]}
+    high = np.where(copied["a"] > 0, "high", "low")
+    dag = ist.DAG(["a", "b"], [("a", "b")])
+    for table, word in ((copied, "copies"), (copied | {"a": high}, "copies"), (walks, "Series")):
+        value = table["a"][0].item()
+        with pytest.warns(ist.errors.NotesWarning):
+            network: Any = ist.fit({"a": table["a"], "b": table["b"]}, dag)
+        (note,) = network.notes
+        assert word in note
+        assert "too narrow" in note
+        assert note in repr(network)
+        assert note in network.query("b", do={"a": value}).note
+        again: Any = ist.io.from_json(ist.io.to_json(network))
+        assert again.notes == copy.copy(network).notes == (note,)
+        assert again.reorder(["b", "a"]).notes == (note,)
+        text = str(ist.effect(table, dag, "a", "b"))
+        assert note in text
+    clean = linear(rng)
+    assert not ist.fit({"a": clean["a"], "b": clean["b"]}, dag).notes
+
+
+def test_ranges_of_answers_say_that_rows_depend_on_each_other() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 100, 400)
+    table = {name: column[rows] for name, column in linear(rng, 100).items() if name in "ab"}
+    with noted():
+        network: Any = ist.learn(table, score=ist.GaussianBIC()).fit(curves=False)
+    assert "copies" in str(network.query("b", do={"a": 1.0}))
+    a = rng.integers(0, 6, 100)
+    b = np.where(rng.random(100) < 0.7, a, rng.integers(0, 6, 100))
+    levels = np.array(list("pqrstu"))
+    twice = {name: np.tile(levels[own], 4) for name, own in {"a": a, "b": b}.items()}
+    with noted():
+        discrete: Any = ist.learn(twice).fit()
+    assert "copies" in str(discrete.query("b", do={"a": "p"}))
 
 
 @pytest.mark.parametrize("n", [300, 30_000])
