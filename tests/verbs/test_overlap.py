@@ -88,6 +88,17 @@ def test_few_rows_without_overlap_are_left_out() -> None:
     assert "overlap" not in str(same)
 
 
+def test_curves_of_one_level_do_not_explode_where_only_the_other_has_rows() -> None:
+    rng = np.random.default_rng(33)
+    z = rng.normal(size=500)
+    t = rng.random(500) < 1.0 / (1.0 + np.exp(-2.0 * z))
+    y = t + np.exp(z) + rng.normal(size=500)
+    estimate = estimated(t, y, z, binary=False)
+    assert "a curve of z" in estimate.terms  # by curves alone, the effect is 3,329
+    assert abs(estimate.value - 1.0) < 2.0 * estimate.standard_error < np.ptp(y) / 4.0
+    assert estimate.extrapolated
+
+
 def test_combinations_that_lack_a_level_by_chance_are_predicted() -> None:
     rng = np.random.default_rng(2)
     z = rng.random((150, 6)) < 0.5

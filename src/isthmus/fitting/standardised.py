@@ -47,6 +47,10 @@ _MOST_COLUMNS = 100
 SMALLEST_PROBABILITY = 0.01
 """Fitted probability of a level of the cause below which a row has no overlap. Its residual counts
 at most a hundredfold (`benchmarks/results/effects-overlap.md`)."""
+_BEYOND = 0.5
+"""Share of the range of the outcome beyond its ends from which a prediction is replaced by the end,
+with an error of half the range: curves of one level of the cause explode where only the other has
+rows."""
 _PRIOR = 0.5
 """Curvature of the prior of the logits of two levels, with one pseudo-row: see `fit_logit`."""
 
@@ -327,13 +331,16 @@ def _regressed(
 ) -> tuple[Estimate, Bools]:
     """Standardise regressions of the outcome, one per level, with weighted residuals.
 
-    Also return the rows for which one of the levels has a small fitted probability.
+    Also return the rows for which one of the levels has a small fitted probability, or a
+    regression is far outside the data.
     """
     n, everyone = len(data.cause), np.ones(len(data.cause), np.bool_)
     chances = _shares(data.cause, data.levels, data, everyone)[:, list(change)]
     averages, within, degrees, expected, bases = [], [], [], [], []
     pulls, left = np.zeros(n), np.zeros(n)  # of each row on the average of its level; residuals
-    variances = np.ones(n)
+    variances, outside = np.ones(n), np.zeros(n, np.bool_)
+    low, high = float(data.effect.min()), float(data.effect.max())
+    margin, unknown = _BEYOND * (high - low), 0.0
     residual = np.zeros(n)  # times its influence on the average of the level of the row
     for code, chance in zip(change, chances.T, strict=True):
         rows = data.cause == code
@@ -344,12 +351,16 @@ def _regressed(
         else:
             weights = np.linalg.lstsq(design[rows], data.effect[rows], rcond=None)[0]
             predicted, noise = design @ weights, np.ones(n)
+        far = ((predicted < low - margin) | (predicted > high + margin)) & ~rows
+        predicted = np.where(far, np.clip(predicted, low, high), predicted)
+        outside |= far
+        unknown += (far.mean() * (high - low) / 2.0) ** 2
         weight = rows / np.maximum(chance, SMALLEST_PROBABILITY)
         average = float((predicted + weight * (data.effect - predicted)).mean())
         averages.append(min(max(average, 0.0), 1.0) if binary else average)
         # How much the average changes with the residual of a row: by its weight, and because the
         # row changes the coefficients (the stacked estimating equations of both).
-        pull = ((1.0 - weight) * noise) @ design / n
+        pull = ((1.0 - weight) * noise * ~far) @ design / n
         inner = (design[rows] * noise[rows, None]).T @ design[rows]
         inner[np.diag_indices(len(inner))] += _PRIOR if binary else 0.0
         parts = spectrum(inner)
@@ -378,9 +389,9 @@ def _regressed(
         noise_of = sandwich(together, sign * pulls, left, variances, clusters)
         away = np.bincount(clusters, away).astype(np.float64)
         error, freedom = with_covariates(noise_of.contributions, noise_of.degrees, away)
-    both = averages[0], averages[1]
+    both, error = (averages[0], averages[1]), float(np.hypot(error, np.sqrt(unknown)))
     estimate = Estimate(both[1] - both[0], error, freedom, averages=both)
-    unlikely: Bools = chances.min(axis=1) < SMALLEST_PROBABILITY
+    unlikely: Bools = (chances.min(axis=1) < SMALLEST_PROBABILITY) | outside
     return estimate, unlikely
 
 

@@ -144,6 +144,11 @@ def test_one_frequent_row_and_rounded_columns_are_not_copies(seed: int) -> None:
     exact = {k: x + np.where(users, 1e-3 * rng.random(400), 0.0) for k, x in used.items()}
     copied = {k: np.concatenate([x, x[users][:60]]) for k, x in exact.items()}
     assert "13% of the rows repeat others" in copied_rows(rows_of(copied))[0]
+    amounts = np.where(rng.random(4000) < 0.7, 0.0, np.exp(rng.normal(8.0, 1.0, 4000)))
+    spent = {"amount": amounts, "sex": rng.choice(["f", "m"], 4000)}
+    assert not copied_rows(rows_of(spent))
+    twice = {name: np.concatenate([x, x[:1000]]) for name, x in spent.items()}
+    assert copied_rows(rows_of(twice))
     rounded = rng.normal(size=400).round(1)
     assert not copied_rows(rows_of({"y": rounded}))
     assert not copied_rows(rows_of({"y": rounded, "z": (2 * rounded + 1).round(1)}))
