@@ -115,10 +115,13 @@ def _closest(given: str, names: list[str]) -> str | None:
     return f"{known[close[0]]}()" if close else None
 
 
+_NO_KNOWLEDGE = Knowledge()
+
+
 def check_knowledge(knowledge: object) -> Knowledge:
     """Return ``knowledge``, or what None stands for."""
     if knowledge is None:
-        return Knowledge()
+        return _NO_KNOWLEDGE
     if isinstance(knowledge, Knowledge):
         return knowledge
     raise ArgumentError(

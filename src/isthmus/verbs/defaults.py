@@ -69,6 +69,16 @@ prior expects rows with one level only: of the pairs that it excluded, 3 to 18% 
 ``benchmarks/results/posterior-discrete.md``."""
 
 
+_LOSSES: tuple[tuple[type[AnyScore], str], ...] = (
+    (AdditiveLeastSquares, "the search fits nonlinear additive models"),
+    (IndependentNoise, "the search tests noise"),
+    (LaggedLeastSquares, "the search models lagged effects"),
+    (Perceptrons, "the search fits neural networks"),
+    (LeastSquares, "the search optimises edge weights"),
+)
+"""Scores of searches that take no local score, and why each is chosen."""
+
+
 def choose_score(
     schema: Schema,
     search: AnySearch | None,
@@ -96,26 +106,18 @@ def choose_score(
         if discrete in (0, len(schema)) and not (discrete and within_groups):
             test = ChiSquared() if discrete else FisherZ()
         return test, columns
-    candidates: list[tuple[AnyScore, str]] = []
+    score: AnyScore = GaussianEBIC() if discrete == 0 else DegenerateGaussian(gamma=_GAMMA)
+    why, losses = columns, _LOSSES
     if discrete == len(schema) and not within_groups:
         many = max(schema.cardinalities, default=0) > _MANY_LEVELS
-        counting: AnyScore = EBIC() if incomplete or many else BDeu(gamma=_GAMMA_DISCRETE)
+        score = EBIC() if incomplete or many else BDeu(gamma=_GAMMA_DISCRETE)
         why = f"{columns}, and one has more than {_MANY_LEVELS} levels" if many else columns
-        candidates += [(counting, why), (Logistic(), columns)]
-    elif discrete == 0:
-        candidates.append((GaussianEBIC(), columns))
-    else:
-        candidates.append((DegenerateGaussian(gamma=_GAMMA), columns))
-    candidates += [
-        (AdditiveLeastSquares(), "the search fits nonlinear additive models"),
-        (IndependentNoise(), "the search tests noise"),
-        (LaggedLeastSquares(), "the search models lagged effects"),
-        (Perceptrons(), "the search fits neural networks"),
-        (LeastSquares(), "the search optimises edge weights"),
-    ]
-    for score, reason in candidates:
-        if any(capability in score.gives for capability in accepts):
-            return score, reason
+        losses = ((Logistic, columns), *_LOSSES)
+    if not score.gives.isdisjoint(accepts):
+        return score, why
+    for loss, reason in losses:
+        if not loss.gives.isdisjoint(accepts):
+            return loss(), reason
     raise MismatchError(
         f"{search!r} needs {' or '.join(c.name for c in accepts)}, and no built-in score gives "
         "that. Name a score with score=."
