@@ -66,6 +66,7 @@ def test_import_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seconds < IMPORT_SECONDS
 
 
+@pytest.mark.long
 def test_import_brings_no_heavy_library() -> None:
     """Names of joint learning need keys and certificates, so those bring `cryptography`."""
     stub = Path(str(isthmus.__file__)).with_suffix(".pyi").read_text(encoding="utf-8")
@@ -86,6 +87,7 @@ print(*{{name.partition('.')[0] for name in sys.modules}})"""
     return set(run(code).split())
 
 
+@pytest.mark.long
 def test_dir_lists_what_can_be_used() -> None:
     """Editors complete names from it, also of modules that nothing has imported yet."""
     code = "import isthmus; print(*dir(isthmus)); print(*dir(isthmus.tables))"
@@ -94,6 +96,7 @@ def test_dir_lists_what_can_be_used() -> None:
     assert {*isthmus.tables.__all__} <= sources
 
 
+@pytest.mark.long
 def test_learning_from_a_table_imports_no_federation() -> None:
     code = "import sys, isthmus; isthmus.learn; print(*sys.modules)"
     names = run(code).split()
@@ -102,6 +105,7 @@ def test_learning_from_a_table_imports_no_federation() -> None:
     assert [name for name in names if name.startswith(joint)] == []
 
 
+@pytest.mark.long
 def test_protocols_are_known_wherever_one_begins() -> None:
     """Studies name protocols and requests of packages that nothing else has imported yet."""
     pytest.importorskip("isthmus_joint")
@@ -149,6 +153,7 @@ assert not changed, changed
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_every_module_can_be_imported() -> None:
     """In the core too: what an extra brings is imported where it is used, not at the top."""
     names = [module.name for module in pkgutil.walk_packages(isthmus.__path__, "isthmus.")]
@@ -179,6 +184,7 @@ def test_public_names_exist() -> None:
     assert ("Federation" in dir(isthmus)) is (find_spec("isthmus_joint") is not None)
 
 
+@pytest.mark.long
 def test_packages_export_what_they_say() -> None:
     for module in pkgutil.iter_modules(isthmus.__path__, prefix="isthmus."):
         package = importlib.import_module(module.name)

@@ -119,6 +119,7 @@ def parties(tmp_path: Path) -> Iterator[Parties]:
         yield made
 
 
+@pytest.mark.long
 def test_honest_parties_enrol(parties: Parties, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = parties.desk()
     for name in NAMES:

@@ -202,6 +202,7 @@ def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFix
         assert says in told["error"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("redirected", "code", "says"),
     [

@@ -11,6 +11,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from isthmus.cli import main
 from isthmus.cli.app import COMMANDS, leaves, parser, reference_pages
@@ -27,6 +28,7 @@ def commands() -> list[str]:
     return lines
 
 
+@pytest.mark.long
 def test_the_snippets_of_the_page_run(tmp_path: Path) -> None:
     assert main(["datasets", "write", "asia", "-o", str(tmp_path / "patients.csv")]) == 0
     rng = np.random.default_rng(1)
@@ -76,6 +78,7 @@ def documented() -> list[list[str]]:
     return words
 
 
+@pytest.mark.long
 def test_every_command_of_the_docs_has_options_that_exist() -> None:
     """Not run: most need keys, a study and other sites."""
     words = documented()
@@ -101,6 +104,7 @@ def test_the_reference_has_every_command_and_option() -> None:
     assert "in parentheses: `--score` 'BDeu(ess=10)'" in page  # as code, where it keeps its hyphens
 
 
+@pytest.mark.long
 def test_the_help_imports_no_command() -> None:
     """What is not imported takes no time; `import isthmus` has a test of its own."""
     code = (
@@ -115,6 +119,7 @@ def test_the_help_imports_no_command() -> None:
     assert not {"rich", "shtab", "polars", "narwhals", "scipy"} & modules
 
 
+@pytest.mark.long
 def test_an_interrupt_before_anything_ran_leaves_no_traceback() -> None:
     code = """
 import sys

@@ -223,12 +223,14 @@ def test_every_error_has_a_code_and_every_code_a_page() -> None:
     assert [c.name for c in ExitCode if f"## {int(c)}:" not in text] == []
 
 
+@pytest.mark.long
 def test_the_installed_command_runs() -> None:
     command = Path(sys.executable).with_name("isthmus")
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("isthmus ")
 
 
+@pytest.mark.long
 def test_a_reader_that_has_seen_enough_is_no_error(rain: Path) -> None:
     command = Path(sys.executable).with_name("isthmus")
     out = rain.parent / "edges.csv"

@@ -202,6 +202,7 @@ def test_half_a_file_is_not_left_behind(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == [link, path]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
 def test_streams_that_are_closed_or_know_no_arrows(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"

@@ -19,6 +19,7 @@ from isthmus.tables import TimeUnit
 LIGHT = {"cli", "errors", "hooks", "lazy", "tables"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["completion", "bash"]])
 def test_what_help_imports(words: list[str]) -> None:
     code = (

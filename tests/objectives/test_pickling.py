@@ -172,6 +172,7 @@ def check_elsewhere(found: list[tuple[int, Any]]) -> None:
     assert os.getpid() not in {process for process, _ in found}
 
 
+@pytest.mark.long
 def test_scores_statistics_and_solutions_go_through_loky() -> None:
     joblib = pytest.importorskip("joblib")
     work = (joblib.delayed(answers)(*parcel) for parcel in parcels())

@@ -62,7 +62,8 @@ def test_one_box_and_one_line_each() -> None:
     assert len(picture(ax)) > 1000
 
 
-@pytest.mark.parametrize("size", [1, 2, 12, 40, 200])
+@pytest.mark.long
+@pytest.mark.parametrize("size", [1, 2, 12, 40, 100])
 def test_boxes_do_not_overlap_and_stay_inside(size: int) -> None:
     dag = random_dag(size, int(1.5 * size) if size > 1 else 0)
     for graph in (dag, dag.cpdag()):
@@ -148,6 +149,7 @@ def test_empty_graphs() -> None:
     assert len(plot_graph(DAG([f"n{i}" for i in range(30)])).texts) == 30
 
 
+@pytest.mark.long
 def test_the_same_graph_gives_the_same_picture() -> None:
     """Neither the order of sets nor that of hashes may show."""
     script = (
@@ -184,6 +186,7 @@ def test_wrong_type_and_missing_libraries(monkeypatch: pytest.MonkeyPatch) -> No
         plot_graph(dag)
 
 
+@pytest.mark.long
 def test_matplotlib_is_loaded_late() -> None:
     script = "import sys, isthmus.plots; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", script], check=True)

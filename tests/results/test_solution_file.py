@@ -72,6 +72,7 @@ def test_everything_survives(case: int, tmp_path: Path) -> None:
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
+@pytest.mark.long
 def test_in_other_processes() -> None:
     joblib = pytest.importorskip("joblib")
     work = (
@@ -82,6 +83,7 @@ def test_in_other_processes() -> None:
     same(found[1], ist.learn(DISCRETE), DISCRETE)
 
 
+@pytest.mark.long
 def test_a_new_process_that_has_not_learned_loads(tmp_path: Path) -> None:
     path = tmp_path / "solution.isthmus"
     ist.learn(DISCRETE).save(path, statistics=True)

@@ -47,6 +47,7 @@ def shares(dags: list[ist.DAG]) -> dict[CPDAG, float]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("kind", ["discrete", "numeric"])
 def test_each_replicate_is_learned_from_rows_drawn_with_replacement(
@@ -68,6 +69,7 @@ def test_each_replicate_is_learned_from_rows_drawn_with_replacement(
     assert {c: pytest.approx(w) for c, w in expected.items()} == dict(found.equivalence_classes())
 
 
+@pytest.mark.long
 def test_the_number_of_jobs_does_not_matter(discrete: Table) -> None:
     one = ist.bootstrap(discrete, replicates=30, jobs=1, seed=2)
     for jobs in (2, 7, None):
@@ -97,6 +99,7 @@ def test_counts_with_weights_are_drawn_from_like_rows() -> None:
     np.testing.assert_allclose(total / 300, expected, atol=3)
 
 
+@pytest.mark.long
 def test_directions_that_data_cannot_tell_are_balanced() -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=300)

@@ -34,6 +34,7 @@ def share(ensemble: ist.Ensemble) -> float:
     return float(either[np.ix_(x, y)].max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bootstrap_does_not_call_false_edges_stable(seed: int) -> None:
     series = ist.Series(realisations(seed, spread=4.0), lags=1)
@@ -60,6 +61,7 @@ def test_learn_notes_different_levels_unless_they_were_centred() -> None:
     assert len(ist.learn(ist.Series(parts, lags=1, centre=True)).notes) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_equal_levels_are_seldom_said_to_differ(phi: float) -> None:
     alarms = sum(

@@ -185,6 +185,7 @@ def test_rows_that_depend_on_their_neighbours_are_told_with_the_effect() -> None
     assert not ist.effect(clustered(), PAIR, "x", "y", clusters="clinic").notes
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_draws_of_a_posterior_are_those_of_effect() -> None:
     known = ist.Knowledge(required=DAG.edges)

@@ -91,6 +91,7 @@ def estimates(kind: str, seed: int) -> tuple[float, float, float]:
     return value, error, truth
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["strata", "regressions"])
 def test_intervals_cover(kind: str) -> None:
     trials = 250 if kind == "strata" else 80
@@ -142,6 +143,7 @@ def test_rare_combinations_have_a_prior() -> None:
     assert value == pytest.approx(averages[1] - averages[0])
 
 
+@pytest.mark.long
 def test_intervals_cover_with_rare_combinations() -> None:
     trials, inside = 0, 0
     for seed in range(90):

@@ -37,6 +37,7 @@ def log_prior(dag: ist.DAG) -> float:
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("score", [ist.BGe(), ist.GaussianBIC()])
 def test_the_best_graph_of_all_is_found(score: Any) -> None:
     data = table()
@@ -78,6 +79,7 @@ def test_posterior_probabilities_follow_the_prior() -> None:
     assert told[1] / told[0] == pytest.approx(9.0)
 
 
+@pytest.mark.long
 def test_an_expected_number_of_parents_is_a_prior_of_all_other_pairs() -> None:
     data = table()
     prior = ist.Knowledge(expected_parents=0.6, probabilities=[("b", "a", 0.9)])
@@ -95,6 +97,7 @@ def test_an_expected_number_of_parents_is_a_prior_of_all_other_pairs() -> None:
         np.testing.assert_allclose(drawn.edge_probabilities(), expected, atol=error)
 
 
+@pytest.mark.long
 def test_fewer_expected_parents_leave_less_outside_of_the_tables() -> None:
     rng = np.random.default_rng(3)
     data = {f"v{i}": rng.normal(size=60) for i in range(8)}

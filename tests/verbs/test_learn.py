@@ -208,6 +208,7 @@ def test_summary_of_a_solution_reads_well() -> None:
     assert " open: the best graph" in text
 
 
+@pytest.mark.long
 def test_interrupt_returns_the_best_so_far() -> None:
     # A real SIGINT in a real process, in the middle of a search that would never end.
     program = """

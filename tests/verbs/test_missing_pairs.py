@@ -44,6 +44,7 @@ def coded(table: Table) -> Table:
     }
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")  # of few rows of an edge
 def test_a_sparse_column_gets_no_false_edges() -> None:
     edges = 0

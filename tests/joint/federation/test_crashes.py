@@ -127,6 +127,7 @@ def attacked(sites: int, method: str) -> Attacked:
     return Attacked(tables, Schema.continuous(NAMES), bounds, requests=(method,), rounds=100)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sites", [3, 4])
 @pytest.mark.parametrize("method", METHODS)
 def test_kills_at_random_messages(method: str, sites: int, tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_sums_are_exact_on_the_grid() -> None:
     assert federation.moments() == expected
 
 
+@pytest.mark.long
 def test_mixed_tables() -> None:
     data = numbers() | categories()
     parts = split(data, 10)
@@ -127,6 +128,7 @@ def test_graphs_are_the_pooled_ones(federation: Federation, score: Any, search: 
     assert ours.fit().dag == ours.dag
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("score", [ist.BIC(), ist.BDeu(), ist.K2(), ist.DegenerateGaussian()])
 def test_graphs_of_categories_are_the_pooled_ones(score: Any) -> None:
     data = categories()
@@ -233,6 +235,7 @@ def test_only_the_coordinator_of_the_study_may_ask() -> None:
         Federation(federation.study, [], Identity.generate(), InProcess({}))
 
 
+@pytest.mark.long
 def test_engines_at_the_sites() -> None:
     pl = pytest.importorskip("polars")
     data = numbers(300)

@@ -53,6 +53,7 @@ def pooled_moments(data: Table, missing: Missing = EM) -> Moments:
     return as_source(data, missing=missing).moments()
 
 
+@pytest.mark.long
 def test_it_is_the_estimate_from_the_pooled_table() -> None:
     data = table()
     federation = Federation.simulate(split(data), missing=EM)
@@ -62,6 +63,7 @@ def test_it_is_the_estimate_from_the_pooled_table() -> None:
     assert chosen.schema.names == names
 
 
+@pytest.mark.long
 def test_it_learns_and_samples_as_from_a_table() -> None:
     data = table()
     federation = Federation.simulate(split(data), missing=EM)
@@ -86,6 +88,7 @@ def test_complete_tables_give_their_moments() -> None:
     assert incomplete(federation).moments() == federation.moments()
 
 
+@pytest.mark.long
 def test_a_variable_that_some_or_all_sites_lack() -> None:
     data = table()
     sites = split(data)
@@ -99,6 +102,7 @@ def test_a_variable_that_some_or_all_sites_lack() -> None:
         incomplete(federation).moments()
 
 
+@pytest.mark.long
 def test_other_strategies() -> None:
     data = table()
     with pytest.raises(MismatchError, match="not offered in a federation"):
@@ -178,6 +182,7 @@ def test_the_study_bounds_the_number_of_steps() -> None:
         incomplete(consortium(sites, rounds=1).federation()).moments()
 
 
+@pytest.mark.long
 def test_a_run_resumes_after_everybody_was_stopped() -> None:
     sites = {s: panels(900, i) for i, s in enumerate(NAMES)}
     world, journal = consortium(sites), MemoryJournal()

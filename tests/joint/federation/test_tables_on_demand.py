@@ -40,6 +40,7 @@ def on_demand(data: dict[str, np.ndarray], limit: int, largest: int = 2000) -> F
     return federation
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("score", "parents"), [(ist.BDeu(gamma=0.75), 2), (ist.BIC(), 3)])
 def test_a_search_in_pieces_equals_that_of_pooled_rows(score: ist.BDeu, parents: int) -> None:
     data = made(9, 2000, parents)

@@ -55,6 +55,7 @@ def pairs(solution: Any) -> set[frozenset[str]]:
     return {frozenset(edge) for edge in solution.dag.edges}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 30.0])
 def test_levels_of_sites_cause_no_edges(spread: float) -> None:
     false = 0
@@ -70,6 +71,7 @@ def test_levels_of_sites_cause_no_edges(spread: float) -> None:
     assert false <= 1
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.parametrize("numbers", [(), ("y", "u")])
 @pytest.mark.parametrize("spread", [0.0, 1.0])

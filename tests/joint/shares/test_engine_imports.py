@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 LISTED = """
 import json, sys
 import isthmus_joint.shares.engine_process
@@ -21,6 +23,7 @@ LEAVES = {
 the pinned connection over which it reads."""
 
 
+@pytest.mark.long
 def test_the_engine_imports_numpy_cryptography_and_its_own_package() -> None:
     done = subprocess.run(
         [sys.executable, "-I", "-c", LISTED], capture_output=True, text=True, check=True

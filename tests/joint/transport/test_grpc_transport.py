@@ -163,6 +163,7 @@ def test_a_second_certificate_behind_the_pinned_one_is_not_trusted(world: World)
         assert impostor._online() == set()
 
 
+@pytest.mark.long
 def test_a_certificate_speaks_for_its_own_site_only(world: World) -> None:
     """Site b cannot answer for site a: the certificate decides whose stream it is."""
     asked: list[bytes] = []
@@ -276,6 +277,7 @@ def test_a_broken_connection_loses_no_answer(world: World) -> None:
     assert proxy.cuts >= 3
 
 
+@pytest.mark.long
 def test_a_flapping_network_loses_nothing(world: World) -> None:
     """Until the fifth cut, however long that takes; tests/processes has a run of minutes."""
     proxy = FlappingProxy(world.transport.port, every=0.3, down=0.2)

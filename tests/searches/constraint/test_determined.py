@@ -40,6 +40,7 @@ def text(**columns: Integers) -> dict[str, Any]:
     return {name: np.array([f"level {code}" for code in own]) for name, own in columns.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
 def test_a_copy_takes_no_edges(search: Search[Any]) -> None:
     x, y, z = numbers()
@@ -50,6 +51,7 @@ def test_a_copy_takes_no_edges(search: Search[Any]) -> None:
     assert neighbours(mixed, search) >= {"ab", "ad"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
 def test_a_total_and_a_combined_code_take_no_edges(search: Search[Any]) -> None:
     x, y, z = numbers()

@@ -45,6 +45,7 @@ def pag(
     return result.pag
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [2, 3, 4])
 def test_all_small_graphs(size: int) -> None:
     names, seen = list("abcd"[:size]), set()

@@ -259,6 +259,7 @@ def test_copies_and_constants() -> None:
     assert found.dag.children("still") == ()
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_memory_of_4000_variables() -> None:
     d, n = 4000, 60

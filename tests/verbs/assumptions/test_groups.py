@@ -31,6 +31,7 @@ def clinics(seed: int, spread: float, groups: int = 30, rows: int = 30) -> dict[
     return table | {"clinic": group + 100}
 
 
+@pytest.mark.long
 def test_a_column_of_clinics_is_named_with_the_edges_that_vanish() -> None:
     false = 0
     for seed in range(5):
@@ -51,6 +52,7 @@ def test_no_note_where_groups_do_not_differ() -> None:
     assert not any(notes(clinics(seed, 0.0), UNNAMED) for seed in range(10))
 
 
+@pytest.mark.long
 def test_quantities_are_no_groups() -> None:
     """Ages, counts and whole numbers that take part in the graph have values in an order."""
     for seed in range(20):
@@ -79,6 +81,7 @@ def test_slopes_that_differ_between_groups_are_named() -> None:
     assert all("y" in own[0] and "x" in own[0] and "z" not in own[0] for own in found if own)
 
 
+@pytest.mark.long
 def test_equal_slopes_have_no_note_whatever_the_noise_of_groups_is() -> None:
     assert not any(notes(slopes(seed, 0.0), UNEQUAL, groups="site") for seed in range(20))
     unequal = [notes(slopes(seed, 0.0, 0.5), UNEQUAL, groups="site") for seed in range(20)]

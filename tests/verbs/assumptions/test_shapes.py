@@ -23,6 +23,7 @@ def notes(table: dict[str, Any], **options: Any) -> str:
         return " | ".join(ist.learn(table, **options).notes)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_heavy_tails_are_measured_after_the_parents(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -38,6 +39,7 @@ def test_heavy_tails_are_measured_after_the_parents(seed: int) -> None:
     assert "tails" not in notes({"rare": rare, **named(shifted)})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_common_scale_is_noted_instead_of_tails(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -62,6 +64,7 @@ def test_one_column_with_many_zeros_is_named_if_it_has_edges(levels: bool) -> No
     assert "Cut" not in notes(counts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_score_of_lines_is_told_which_edges_are_curved(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -87,6 +90,7 @@ def test_linear_effects_with_other_noise_are_not_called_curved(noise: str, seed:
     assert "curved" not in notes(independent)
 
 
+@pytest.mark.long
 def test_likert_items_and_counts_are_not_called_curved() -> None:
     for seed in range(10):
         rng = np.random.default_rng(seed)

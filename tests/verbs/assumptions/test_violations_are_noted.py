@@ -49,6 +49,7 @@ def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
     return named(replaced[name] if name in replaced else changed(x, name, rng))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -84,6 +85,7 @@ def test_a_table_without_violations_has_no_notes() -> None:
             assert ist.learn(violated("none", np.random.default_rng(seed))).notes == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "words"),
     [("copies", "remove the copies"), ("random walks", r"use Series\(table\)")],
