@@ -15,6 +15,7 @@ import argparse
 import itertools
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def numeric_table(adjacency, n, binary, rng):
     return columns
 
 
-def pairs(case, n, tables, score):
+def pairs(case: str, n: int, tables: int, score: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return stated probabilities of adjacency, and whether the pairs are adjacent."""
     stated, true = [], []
     above = np.triu_indices(D, 1)

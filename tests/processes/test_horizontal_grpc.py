@@ -49,7 +49,7 @@ def listening(pid: int) -> set[tuple[str, int]]:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) -> None:
     """Only the coordinator listens, on loopback and one port; every site gets the result."""
-    noise = np.random.default_rng(3).uniform(-2.0, 2.0, size=(1002, 3))
+    noise = 4.0 * np.random.default_rng(3).beta(0.3, 2.0, size=(1002, 3)) - 2.0
     tables = np.split(np.cumsum(noise, axis=1), [80, 1000])  # a → b → c
     world = hospitals(tables=tables, draft=["--search", "LiNGAM"])
     first, *others = world.names

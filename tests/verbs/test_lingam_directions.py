@@ -1,6 +1,7 @@
 """`LiNGAM` states no direction where effects are curved, noise grows or a cause is hidden.
 
-It stated the wrong direction in 72% (tanh, 1,000 rows) and 100% (5,000) of such tables.
+It stated the wrong direction in 72% (tanh, 1,000 rows) and 100% (5,000) of such tables, and in 63%
+of those with a hidden cause and 500 rows.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ CASES: dict[str, tuple[Callable[..., Pair], int]] = {
     "growing spread": (normal_cause(lambda x, e: x + (0.3 + 0.3 * np.abs(x)) * e), 500),
     "parabola": (normal_cause(lambda x, e: x + 0.2 * x**2 + e), 500),
     "detection limit": (normal_cause(lambda x, e: np.maximum(0.0, x + e)), 500),
-    "hidden cause": (hidden, 5000),  # with fewer rows, it cannot be told from a line
-    "measured with noise": (measured_with_noise, 5000),
+    "hidden cause": (hidden, 500),
+    "measured with noise": (measured_with_noise, 500),
 }
 
 
@@ -60,15 +61,25 @@ def test_no_direction_is_stated(case: str) -> None:
         assert stated <= 1
 
 
-@pytest.mark.parametrize(("nodes", "rows"), [(2, 500), (2, 5000), (10, 1000)])
-def test_directions_of_skewed_noise_stay(nodes: int, rows: int) -> None:
+@pytest.mark.parametrize(
+    ("search", "nodes", "rows", "least"),
+    [
+        (ist.LiNGAM(hidden_causes=False), 2, 500, 0.9),
+        (ist.LiNGAM(), 2, 500, 0.5),
+        (ist.LiNGAM(), 2, 5000, 0.9),
+        (ist.LiNGAM(), 10, 1000, 0.9),
+    ],
+)
+def test_directions_of_skewed_noise_stay(
+    search: ist.LiNGAM, nodes: int, rows: int, least: float
+) -> None:
     right = edges = 0
     for seed in range(20 if nodes == 2 else 4):
         dag = ist.DAG(["a", "b"], [("a", "b")])
         if nodes > 2:
             dag = simulate.erdos_renyi(nodes, 2 * nodes, seed=seed)
         data = simulate.linear(dag, rows, noise=simulate.Exponential(), seed=seed).data
-        stated = ist.learn(data, search=ist.LiNGAM()).directions.determined
+        stated = ist.learn(data, search=search).directions.determined
         right, edges = right + len({*stated} & {*dag.edges}), edges + len(dag.edges)
         assert not {edge[::-1] for edge in stated} & {*dag.edges}
-    assert right >= 0.9 * edges
+    assert right >= least * edges

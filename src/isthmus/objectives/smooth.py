@@ -438,14 +438,17 @@ class NoiseTest(Objective):
     ----------
     nodes
         Names of the variables; an index means a position in this tuple.
+    rows
+        Number of rows.
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
     capabilities: Capabilities = frozenset({INDEPENDENT_NOISE})
     equivalent = True
 
-    def __init__(self, nodes: Sequence[str]) -> None:
+    def __init__(self, nodes: Sequence[str], rows: float) -> None:
         self.nodes = tuple(nodes)
+        self.rows = rows
 
     @abstractmethod
     def fit(self, child: int, parents: Sequence[int]) -> NoiseFit:

@@ -102,9 +102,8 @@ class _FourthMoments(NoiseTest):
     """
 
     def __init__(self, moments: Moments, score: Score[Any, Any]) -> None:
-        super().__init__(moments.schema.names)
+        super().__init__(moments.schema.names, moments.n)
         self._values = moments.without_features()
-        self._n = moments.n
         self._score = score
         self._covariance, self._product = _standardised(moments)
         self._cube = np.arange(-len(self.nodes), 0) + len(self._covariance)
@@ -145,7 +144,7 @@ class _FourthMoments(NoiseTest):
         statistic, freedom = _quadratic_form(conditions, spread)
         if not freedom:
             return NoiseFit(1.0)
-        misfit = self._n * statistic
+        misfit = self.rows * statistic
         # A fit that is better than is to be expected is chance.
         possible = float(chndtrinc(max(misfit, freedom), freedom, 1.0 - _CONFIDENCE))
         return NoiseFit(float(chdtrc(freedom, misfit)), misfit, possible)
@@ -209,7 +208,7 @@ class _FourthMoments(NoiseTest):
         third, fourth = self._higher(weights, family, *square, variance)
         skewness, excess = third / variance**1.5, fourth / variance**2 - 3.0
         entropy = 0.25 * math.log1p(skewness**2 / 3.0 + excess**2 / 12.0)
-        return max(0.0, self._n * entropy - math.log(self._n))
+        return max(0.0, self.rows * entropy - math.log(self.rows))
 
     def notes(self, dag: DAG) -> Sequence[str]:
         """Name the columns that were not tested because of values far from the mean."""
