@@ -27,6 +27,7 @@ from tests.processes.hospitals import (
     RECONNECT,
     Hospitals,
     environment,
+    require_pooled,
     write_csv,
 )
 
@@ -294,6 +295,17 @@ def small_disk() -> Iterator[Path]:
     path.rmdir()
 
 
+def fill(disk: Path) -> Path:
+    """Fill a disk with a file."""
+    filler = disk / "filler"
+    handle = os.open(filler, os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while os.write(handle, bytes(256)):
+            pass
+    os.close(handle)
+    return filler
+
+
 def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> None:
     """Nothing is sent that cannot be written down; with room again, the site goes on."""
     world = hospitals(60, 80, 70, method="admm")
@@ -303,12 +315,7 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> N
     world.home("s1").symlink_to(home)
     world.serve(*world.names)
     federation = Federation(world.study, world.signatures, world.boss, world.transport())
-    filler = small_disk / "filler"
-    handle = os.open(filler, os.O_WRONLY | os.O_CREAT)
-    with contextlib.suppress(OSError):
-        while os.write(handle, bytes(256)):
-            pass
-    os.close(handle)
+    filler = fill(small_disk)
     size = (home / "ledger.jsonl").stat().st_size
     with pytest.raises(AbortedError, match="'s1': 'refused'"):
         ist.learn(federation, search=ADMM(rounds=2))
@@ -318,6 +325,28 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> N
     again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=2)
     assert ist.learn(again, search=ADMM(rounds=2)).details.weights.tobytes() == expected
     verify(home / "ledger.jsonl")
+
+
+def test_a_full_disk_of_the_coordinator(
+    hospitals: Callable[..., Hospitals], small_disk: Path
+) -> None:
+    """The run ends and says why; with room again, the same command ends with the result."""
+    world = hospitals(30, 40, 20)
+    board = world.folder / "board"
+    shutil.copytree(board, small_disk / "board")
+    shutil.rmtree(board)
+    board.symlink_to(small_disk / "board")
+    filler = fill(small_disk)
+    for name in world.names:
+        world.start(name)
+    command = ("--gather", "100", "--answer", "60", "-o", "network.csv")
+    code = world.coordinate(*command).wait(200)
+    assert code not in (0, 1), world.log("coordinator")
+    assert "No space left on device" in world.log("coordinator")
+    assert "Traceback" not in world.log("coordinator")
+    filler.unlink()
+    assert world.coordinate(*command).wait(200) == 0, world.log("coordinator")
+    require_pooled(world)
 
 
 SHIFTED = """
