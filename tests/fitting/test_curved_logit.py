@@ -8,6 +8,7 @@ import pytest
 import isthmus as ist
 from isthmus.fitting.curved_logit import _LogitSearch
 from isthmus.fitting.families import ParentRows, fit_levels
+from isthmus.fitting.logit import distinct, fit_counts, tally
 from isthmus.io.json_text import from_json, to_json
 from isthmus.networks import CurvedLogit, MixedNetwork, MultinomialLogit
 
@@ -93,9 +94,10 @@ def test_promised_gains_are_score_tests() -> None:
     plain = fit_levels(own, ("no", "yes"), family, 1e-9)
     assert isinstance(plain, MultinomialLogit)
     search = _LogitSearch(own, family, plain, 1.0)
-    chance = np.exp(plain.log_probabilities(family.columns(), 400))[:, 1]
+    chances = np.exp(plain.log_probabilities(family.columns(), 400)).T
+    chance = chances[1]
     design = np.column_stack([np.ones(400), numbers, codes == 1, codes == 2])
-    for (i, length), gain in search._tested(plain).items():
+    for (i, length), gain in search._tested(chances).items():
         terms = search.values[i][:, :length]
         noise = (chance * (1 - chance))[:, None]
         inner, cross = terms.T @ (noise * terms), terms.T @ (noise * design)
@@ -118,3 +120,29 @@ def test_networks_with_curved_levels_answer_and_are_saved() -> None:
     before, after = (one.query("y", evidence=given) for one in (network, again))
     assert np.asarray(before) == pytest.approx(np.asarray(after))
     assert isinstance(again.conditionals["y"], CurvedLogit)
+
+
+def test_a_row_of_which_there_are_many_counts_as_often() -> None:
+    """The same fit from one row of each combination as from all, and with a start elsewhere."""
+    rng = np.random.default_rng(5)
+    x, g = rng.integers(0, 9, 3000) / 2.0, rng.integers(0, 3, 3000)
+    own = rng.binomial(2, logistic(np.sin(x) + g - 1.0)).astype(np.intp)
+    noisy = x + 1e-9 * rng.normal(size=3000)
+    plain, *others = (
+        fit_levels(own, (0, 1, 2), ParentRows(("g",), (3,), (g,), ("x",), (v,), 3000), 1.0)
+        for v in (x, noisy)
+    )
+    first, place = distinct([g, x], 3000)
+    assert len(first) == 27
+    assert len(distinct([g, noisy], 3000)[0]) == 3000
+    seen, k = tally(own, place, 3), rng.normal(size=(1, 3))
+    assert seen.sum() == 3000
+    start = MultinomialLogit((0, 1, 2), ("g",), ("x",), k[0], (rng.normal(size=(3, 3)),), k)
+    given = (g[first],), (3,), ("x",), x[first, None]
+    fitted = fit_counts((0, 1, 2), seen, ("g",), *given, 1.0, start)
+    columns = {"g": g, "x": x}
+    expected = plain.log_probabilities(columns, 3000)
+    for model in (*others, fitted.model):
+        assert model.log_probabilities(columns, 3000) == pytest.approx(expected, abs=1e-7)
+    assert fitted.score == pytest.approx(float(expected[np.arange(3000), own].sum()))
+    np.testing.assert_allclose(fitted.chances[:, place].T, np.exp(expected), atol=1e-7)

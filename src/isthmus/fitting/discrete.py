@@ -57,8 +57,8 @@ def _main_effects(table: Floats, pseudo_count: float) -> Floats:
         + [contrasts(size).T[:, own] for size, own in zip(sizes, places, strict=True)]
     )
     counts = table.reshape(-1, levels)
-    cell, own = np.nonzero(counts)
-    weights = optimum(x[:, cell], own, levels, pseudo_count, counts[cell, own])
+    used = counts.any(axis=1)
+    weights = optimum(x[:, used], counts[used].T.astype(np.float64), pseudo_count)
     logits = (weights.T @ x).T
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     centre: Floats = shares / shares.sum(axis=1, keepdims=True)

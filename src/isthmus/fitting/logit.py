@@ -18,8 +18,12 @@ from isthmus.networks.conditionals import spectrum
 
 _ITERATIONS = 100
 """Maximum number of Newton steps; separated levels without a prior need about 40."""
-_NEARLY = 1e-6
-"""Expected gain of a Newton step, in nats, below which it is the last one."""
+_NEARLY, _NEARER = 1e-6, 1e-16
+"""Expected gain of a Newton step, in nats, below which it is the last one, with the Hessian of its
+point and with that of an earlier one."""
+_SLOWER = 0.1
+"""Expected gain of a step, as a share of the last one's, above which the Hessian is computed anew:
+it costs as much as ten gradients and more."""
 _PARAMETERS, _MORE_PARAMETERS, _MOST_PARAMETERS = 100, 400, 1500
 """Largest numbers of parameters for Newton's method, whose cost per step grows with the square, on
 all rows and on those of the first stage; and for the Hessian after the first stage."""
@@ -61,15 +65,93 @@ def fit_logit(
     pseudo_count
         Weight of the prior, in rows.
     """
-    centre, spread = numbers.mean(axis=0), numbers.std(axis=0)
+    first, place = distinct([*codes, *numbers.T], len(own))
+    given = discrete, [column[first] for column in codes], sizes, continuous, numbers[first]
+    return fit_counts(levels, tally(own, place, len(levels)), *given, pseudo_count).model
+
+
+def distinct(columns: Sequence[NDArray[Any]], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return one row of each combination of values, and the combination of each row."""
+    # Equal rows have the same sum with any weights; that others do not is checked.
+    marks, weights = np.zeros(n), np.random.default_rng(0).uniform(0.5, 1.0, len(columns))
+    for column, weight in zip(columns, weights.tolist(), strict=True):
+        marks += column * (weight / (float(column.std()) or 1.0))
+    _, first, place = np.unique(marks, return_index=True, return_inverse=True)
+    if len(first) < n and all(np.array_equal(column[first][place], column) for column in columns):
+        return first, place
+    every = np.arange(n, dtype=np.intp)
+    return every, every
+
+
+def tally(own: NDArray[np.intp], place: NDArray[np.intp], levels: int) -> Floats:
+    """Return how often each level occurs in each combination, of shape (levels, combinations)."""
+    count = int(place.max(initial=-1)) + 1
+    cells = np.bincount(own * count + place, minlength=levels * count)
+    return cells.reshape(levels, count).astype(np.float64)
+
+
+class LogitFit(NamedTuple):
+    """A fitted regression.
+
+    Attributes
+    ----------
+    model
+        The distribution.
+    score
+        Its log-likelihood.
+    chances
+        Probabilities of the levels in each combination, of shape (levels, combinations).
+    """
+
+    model: MultinomialLogit
+    score: float
+    chances: Floats
+
+
+def fit_counts(
+    levels: tuple[Level, ...],
+    seen: Floats,
+    discrete: tuple[str, ...],
+    codes: Sequence[NDArray[np.intp]],
+    sizes: tuple[int, ...],
+    continuous: tuple[str, ...],
+    numbers: Floats,
+    pseudo_count: float,
+    start: MultinomialLogit | None = None,
+) -> LogitFit:
+    """Fit a multinomial logistic regression to the counts of levels in combinations of parents.
+
+    Parameters
+    ----------
+    levels, seen
+        Levels of the node, and how often each occurs in each combination.
+    discrete, codes, sizes, continuous, numbers, pseudo_count
+        As for `fit_logit`, of the combinations instead of the rows.
+    start
+        A regression of the same parents close to that which is looked for.
+    """
+    each = seen.sum(axis=0)
+    n = float(each.sum())
+    centre = each @ numbers / n
+    spread = np.sqrt(each @ (numbers - centre) ** 2 / n)
     still = numbers.max(axis=0) == numbers.min(axis=0)
     centre = np.where(still, numbers[0], centre)
     spread = np.where(still | (spread == 0.0), 1.0, spread)
     bases = [contrasts(size) for size in sizes]
-    features = [np.ones((1, len(own))), ((numbers - centre) / spread).T]
+    features = [np.ones((1, len(each))), ((numbers - centre) / spread).T]
     features += [basis.T[:, column] for basis, column in zip(bases, codes, strict=True)]
-    weights = optimum(np.concatenate(features), own, len(levels), pseudo_count)
-    k = len(continuous)
+    x, k = np.concatenate(features), len(continuous)
+    near = None
+    if start is not None:
+        terms = [start.slopes * spread[:, None]]
+        terms += [basis.T @ own for basis, own in zip(bases, start.effects, strict=True)]
+        level = start.intercepts + centre @ start.slopes
+        level = level + sum(own.mean(axis=0) for own in start.effects)
+        near = np.concatenate([level[None], *terms])
+        near -= near.mean(axis=1, keepdims=True)
+    weights = optimum(x, seen, pseudo_count, near)
+    logits = weights.T @ x
+    logits -= _log_sums(logits)
     slopes = weights[1 : 1 + k] / spread[:, None]
     intercepts = weights[0] - centre @ slopes
     effects, first = [], 1 + k
@@ -79,7 +161,7 @@ def fit_logit(
         intercepts, added = intercepts + added[0], added - added[0]
         effects.append(added - added[:, :1])
         first += basis.shape[1]
-    return MultinomialLogit(
+    model = MultinomialLogit(
         levels,
         discrete,
         continuous,
@@ -87,6 +169,7 @@ def fit_logit(
         tuple(effects),
         slopes - slopes[:, :1],
     )
+    return LogitFit(model, float(np.vdot(seen, logits)), np.exp(logits))
 
 
 def contrasts(size: int) -> Floats:
@@ -98,13 +181,7 @@ def contrasts(size: int) -> Floats:
     return basis
 
 
-def optimum(
-    x: Floats,
-    own: NDArray[np.intp],
-    levels: int,
-    pseudo_count: float,
-    repeated: Floats | None = None,
-) -> Floats:
+def optimum(x: Floats, seen: Floats, pseudo_count: float, start: Floats | None = None) -> Floats:
     """Return the weights (features, levels) of the highest posterior density; they sum to zero.
 
     The search starts on some of the rows, each of which counts for several, and goes on with more
@@ -112,23 +189,25 @@ def optimum(
 
     Parameters
     ----------
-    x, own
-        Features, of shape (features, rows), of which the first is one, and the code of each row.
+    x, seen
+        Distinct rows of features, of shape (features, rows), of which the first is one, and how
+        often each level has them, of shape (levels, rows).
     pseudo_count
         Weight of the prior, in rows.
-    repeated
-        How often each row occurs; None for once.
+    start
+        Weights close to those that are looked for.
     """
-    features, n = x.shape
-    weights = np.zeros((features, levels))
+    levels, features = len(seen), len(x)
+    weights = np.zeros((features, levels)) if start is None else start
     if levels == 1:
-        return weights
-    times = np.ones(n) if repeated is None else repeated
-    mean = np.average(x, axis=1, weights=times)
+        return np.zeros((features, 1))
+    each = seen.sum(axis=0)
+    rows = some = _Rows(x, seen, each, x @ each / each.sum(), pseudo_count)
     size = features * (levels - 1)
-    rows = some = _Rows.of(x, own, times, levels, mean, pseudo_count)
-    if n >= 2 * _FIRST_ROWS:
-        some = _Rows.of(*_first_stage(x, own, times, levels), levels, mean, pseudo_count)
+    if start is not None and size <= _MORE_PARAMETERS:
+        return _newton(rows, weights)
+    if np.count_nonzero(seen) >= 2 * _FIRST_ROWS:
+        some = rows.part()
     if size > _MORE_PARAMETERS:
         steep = _STEEP if some is rows else _START
         weights = _quasi_newton(some, weights, some.scale(), steep)
@@ -140,21 +219,6 @@ def optimum(
         return _newton(rows, weights)
     turn = some.roots(weights) if size <= _MOST_PARAMETERS else rows.scale()
     return _quasi_newton(rows, weights, turn, _STEEP)
-
-
-def _first_stage(
-    x: Floats, own: NDArray[np.intp], times: Floats, levels: int
-) -> tuple[Floats, NDArray[np.intp], Floats]:
-    """Return some of the rows of each level, all if it is rare, which count for the others."""
-    counts = np.bincount(own, minlength=levels)
-    every = np.clip(counts // _OF_EACH, 1, len(own) // _FIRST_ROWS)
-    order = np.argsort(own, kind="stable")
-    rank = np.arange(len(order)) - (np.cumsum(counts) - counts)[own[order]]
-    chosen = order[rank % every[own[order]] == 0]
-    before = np.bincount(own, times, levels)
-    after = np.bincount(own[chosen], times[chosen], levels)
-    share = np.divide(before, after, out=np.ones(levels), where=after > 0)
-    return x[:, chosen], own[chosen], times[chosen] * share[own[chosen]]
 
 
 @final
@@ -171,27 +235,21 @@ class _Rows(NamedTuple):
     mean: Floats
     pseudo_count: float
 
-    @classmethod
-    def of(
-        cls,
-        x: Floats,
-        own: NDArray[np.intp],
-        times: Floats,
-        levels: int,
-        mean: Floats,
-        pseudo_count: float,
-    ) -> _Rows:
-        """Put equal rows together."""
-        # Equal rows have the same product with any vector; that others do not is checked.
-        marks = np.random.default_rng(0).standard_normal(len(x)) @ x
-        _, first, place = np.unique(marks, return_index=True, return_inverse=True)
-        if len(first) == x.shape[1] or not np.array_equal(x[:, first][:, place], x):
-            first = place = np.arange(x.shape[1], dtype=np.intp)
-        cells = own * len(first) + place
-        size = levels * len(first)
-        seen = np.bincount(cells, times, size).astype(np.float64).reshape(levels, len(first))
-        distinct = np.ascontiguousarray(x[:, first])
-        return cls(distinct, seen, seen.sum(axis=0), mean, pseudo_count)
+    def part(self) -> _Rows:
+        """Return some of the rows of each level, all if it is rare, which count for the others."""
+        own, place = np.nonzero(self.seen)
+        times = self.seen[own, place]
+        counts = np.bincount(own, minlength=len(self.seen))
+        every = np.clip(counts // _OF_EACH, 1, len(own) // _FIRST_ROWS)
+        rank = np.arange(len(own)) - (np.cumsum(counts) - counts)[own]
+        chosen = rank % every[own] == 0
+        before, after = self.seen.sum(axis=1), np.bincount(own[chosen], times[chosen], len(counts))
+        share = np.divide(before, after, out=np.ones(len(counts)), where=after > 0)
+        kept, inside = np.unique(place[chosen], return_inverse=True)
+        seen = np.zeros((len(counts), len(kept)))
+        seen[own[chosen], inside] = times[chosen] * share[own[chosen]]
+        x = np.ascontiguousarray(self.x[:, kept])
+        return _Rows(x, seen, seen.sum(axis=0), self.mean, self.pseudo_count)
 
     def gradient(self, weights: Floats) -> tuple[float, Floats]:
         """Return the negative logarithm of the posterior density, and its gradient."""
@@ -206,28 +264,6 @@ class _Rows(NamedTuple):
             logits -= seen
             gradient += x @ logits.T
         return total, gradient
-
-    def curvature(self, weights: Floats) -> Floats:
-        """Return the Hessian, of shape (levels, features, levels, features)."""
-        features, levels = weights.shape
-        hessian = np.zeros((levels, features, levels, features))
-        diagonal = np.zeros((levels, features, features))
-        for x, _, each in self._blocks():
-            logits = weights.T @ x
-            shares = np.exp(logits - _log_sums(logits))
-            weighted = (shares[:, None] * x).reshape(levels * features, -1)
-            hessian -= (each * weighted @ weighted.T).reshape(hessian.shape)
-            diagonal += (each * weighted @ x.T).reshape(levels, features, features)
-        for a in range(levels):
-            hessian[a, :, a] += diagonal[a]
-        logits = weights.T @ self.mean
-        shares = np.exp(logits - _log_sums(logits))
-        inner = self.pseudo_count * (np.diag(shares) - np.outer(shares, shares))
-        hessian += inner[:, None, :, None] * np.outer(self.mean, self.mean)[:, None, :]
-        inside = np.arange(1, features)
-        for a in range(levels):
-            hessian[a, inside, a, inside] += self.pseudo_count
-        return hessian
 
     def roots(self, weights: Floats) -> Floats:
         """Return a square root of the inverse of the Hessian, of shape (levels x features, ·)."""
@@ -259,11 +295,39 @@ class _Rows(NamedTuple):
         return root.reshape(levels * features, -1)
 
     def reduced(self, weights: Floats) -> Floats:
-        """Return the Hessian among weights that sum to zero over the levels."""
-        basis = contrasts(weights.shape[1])
-        reduced: Floats = np.einsum(
-            "afbg,aj,bk->jfkg", self.curvature(weights), basis, basis, optimize=True
-        )
+        """Return the Hessian among weights that sum to zero over the levels.
+
+        It has the shape (levels - 1, features, levels - 1, features).
+        """
+        features, levels = weights.shape
+        free = range(levels - 1)
+        # Of differences from the first level: sums of squares, for which BLAS needs half the work.
+        own = np.zeros((levels - 1, levels - 1, features, features))
+        for x, _, each in self._blocks():
+            logits = weights.T @ x
+            logits -= _log_sums(logits)
+            roots = np.exp(0.5 * logits[1:])
+            rest, scaled = np.sqrt(each * np.maximum(1.0 - roots**2, 0.0)), np.sqrt(each) * x
+            for j in free:
+                wide = x * (roots[j] * rest[j])
+                own[j, j] += wide @ wide.T
+                wide = scaled * roots[j]
+                for k in range(j):
+                    other = wide * roots[k]
+                    own[j, k] -= other @ other.T
+        for j in free:
+            own[:j, j] = own[j, :j]
+        basis = contrasts(levels)
+        turn = basis[1:] - basis[0]
+        reduced: Floats = np.einsum("jkfg,ja,kb->afbg", own, turn, turn, optimize=True)
+        logits = weights.T @ self.mean
+        shares = np.exp(logits - _log_sums(logits))
+        inner = basis.T @ (np.diag(shares) - np.outer(shares, shares)) @ basis
+        inner *= self.pseudo_count
+        reduced += inner[:, None, :, None] * np.outer(self.mean, self.mean)[:, None, :]
+        inside = np.arange(1, features)
+        for j in free:
+            reduced[j, inside, j, inside] += self.pseudo_count
         return reduced
 
     def _blocks(self) -> Iterator[tuple[Floats, Floats, Floats]]:
@@ -291,24 +355,34 @@ def _log_sums(logits: Floats) -> Floats:
 
 
 def _newton(rows: _Rows, weights: Floats) -> Floats:
-    """Minimise by Newton's method with halved steps, among weights that sum to zero."""
+    """Minimise by Newton's method with halved steps, among weights that sum to zero.
+
+    A Hessian serves as long as steps gain much less each time.
+    """
     features, levels = weights.shape
     basis, size = contrasts(levels), features * (levels - 1)
     value, gradient = rows.gradient(weights)
+    parts, gain = None, np.inf
     for _ in range(_ITERATIONS):
-        parts = spectrum(rows.reduced(weights).reshape(size, size))
-        slope = (gradient @ basis).T.reshape(size, 1) / parts.spread[:, None]
-        move = parts.solve(slope) / parts.spread[:, None]
-        direction = (basis @ move.reshape(levels - 1, features)).T
-        gain, length = float((gradient * direction).sum()), 1.0
+        slope, last, fresh = (gradient @ basis).T.reshape(size, 1), gain, False
+        if parts is not None:
+            move = parts.solve(slope / parts.spread[:, None]) / parts.spread[:, None]
+            gain = float((slope * move).sum())
+        if parts is None or gain > _SLOWER * last:
+            parts, fresh = spectrum(rows.reduced(weights).reshape(size, size)), True
+            move = parts.solve(slope / parts.spread[:, None]) / parts.spread[:, None]
+            gain = float((slope * move).sum())
+        direction, length = (basis @ move.reshape(levels - 1, features)).T, 1.0
         limit = value + 1e-12 * abs(value)
         value, gradient = rows.gradient(weights - direction)
         while length > 1e-8 and value > limit - 0.25 * length * gain:
             length *= 0.5
             value, gradient = rows.gradient(weights - length * direction)
         weights = weights - length * direction
-        if gain < _NEARLY:
+        if gain < (_NEARLY if fresh else _NEARER):
             break
+        if length < 1.0:
+            parts = None
     return weights
 
 
