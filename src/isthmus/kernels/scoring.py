@@ -76,6 +76,43 @@ def gaussian_score(
     )
 
 
+def gaussian_score_of_part(
+    whole: Floats,
+    removed: Floats,
+    spread: Floats,
+    log_scale: Floats,
+    *,
+    constant: Floats,
+    log_variance: Floats,
+    log_determinant: Floats,
+    tolerance: float,
+) -> LocalScore:
+    """Score variables by the correlations of some of the rows of a table.
+
+    Parameters
+    ----------
+    whole
+        Correlations of all rows, which many scores can share.
+    removed
+        Rows whose products are subtracted.
+    spread
+        Standard deviations of what is left, in units of those of all rows.
+    log_scale, constant, log_variance, log_determinant, tolerance
+        As for `gaussian_score`.
+    """
+    return GaussianScore(
+        whole=whole,
+        removed=removed,
+        spread=spread,
+        log_scale=log_scale,
+        constant=constant,
+        log_variance=log_variance,
+        log_determinant=log_determinant,
+        squares=np.zeros(len(spread)),
+        tolerance=tolerance,
+    )
+
+
 def gaussian_block_score(
     correlation: Floats,
     starts: Integers,
@@ -334,6 +371,7 @@ __all__ = [
     "foreign_score",
     "gaussian_block_score",
     "gaussian_score",
+    "gaussian_score_of_part",
     "incomplete_score",
     "local",
     "penalised_score",

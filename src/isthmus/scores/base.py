@@ -15,7 +15,16 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import Knowledge
 from isthmus.kernels.scoring import child_scores, prior_score
 from isthmus.objectives import LOCAL_SCORES, Capabilities, LocalScore, Objective, PenalisedScore
-from isthmus.statistics import Basis, Counts, Kind, Moments, Regimes, Statistic, Summary
+from isthmus.statistics import (
+    Basis,
+    Counts,
+    Kind,
+    Moments,
+    Regimes,
+    Statistic,
+    Summary,
+)
+from isthmus.statistics.regimes import Remainder
 
 StatisticsT = TypeVar("StatisticsT", bound=Summary)
 ObjectiveT_co = TypeVar("ObjectiveT_co", bound=Objective, covariant=True)
@@ -35,7 +44,8 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     gives
         Capabilities of its objectives; local scores by default.
     of_columns
-        Whether it can also be bound to `StandardisedColumns`, for tables of very many columns.
+        Whether it can also be bound to `StandardisedColumns`, for tables of very many columns, and
+        to `Remainder`, for very many regimes.
     basis
         Basis functions of the columns that the score needs; None for most scores.
     """
@@ -102,7 +112,7 @@ class InterventionalScore(Score[Regimes, LocalScore]):
         return self.base.needs
 
     def bind(self, statistics: Regimes) -> LocalScore:
-        parts = [LOCAL_SCORES.require(self.base.bind(part)) for part in statistics.parts]
+        parts = [LOCAL_SCORES.require(self.base.bind(self._whole(p))) for p in statistics.parts]
         kernel = child_scores([parts[k].kernel for k in statistics.part_of])
         return LocalScore(
             statistics.schema.names,
@@ -111,6 +121,13 @@ class InterventionalScore(Score[Regimes, LocalScore]):
             equivalent_given_targets=parts[0].equivalent,
             cost=lambda parents: max(part.seconds(parents) for part in parts),
         )
+
+    def _whole(self, part: Statistic) -> Statistic:
+        """Return what the score can be bound to."""
+        moments: Moments | None = None
+        if isinstance(part, Remainder) and not self.base.of_columns:
+            moments = part.as_moments()
+        return part if moments is None else moments
 
 
 # --- A local score with prior probabilities of edges --------------------------------------------

@@ -13,7 +13,12 @@ import numpy as np
 from isthmus.arrays import Floats
 from isthmus.errors import MismatchError
 from isthmus.kernels.scoring import LocalScore as LocalScoreKernel
-from isthmus.kernels.scoring import gaussian_block_score, gaussian_score, python_score
+from isthmus.kernels.scoring import (
+    gaussian_block_score,
+    gaussian_score,
+    gaussian_score_of_part,
+    python_score,
+)
 from isthmus.networks.conditionals import spectrum
 from isthmus.objectives import (
     CORRELATIONS,
@@ -33,6 +38,7 @@ from isthmus.scores.criterion import at_own_rows, block_cost, gaussian_cost
 from isthmus.scores.score_bounds import block_bound, gaussian_bound
 from isthmus.statistics import Kind, Moments, StandardisedColumns
 from isthmus.statistics.moments import correlate
+from isthmus.statistics.regimes import Remainder
 from isthmus.statistics.relations import covariance_without_rare
 
 TOLERANCE = 1e-12
@@ -43,7 +49,7 @@ one that they do not determine."""
 
 
 def bind_likelihood(
-    statistics: Moments | StandardisedColumns, prices: Callable[[int], Floats]
+    statistics: Moments | StandardisedColumns | Remainder, prices: Callable[[int], Floats]
 ) -> LocalScore:
     """Bind the maximised Gaussian log-likelihood minus a penalty.
 
@@ -57,6 +63,18 @@ def bind_likelihood(
     n, d = statistics.n, len(statistics.schema)
     penalties = prices(n)
     constant = np.full(d + 1, -0.5 * n * (np.log(2.0 * np.pi) + 1.0)) - penalties
+    if isinstance(statistics, Remainder):
+        kernel = gaussian_score_of_part(
+            statistics.whole.correlation,
+            statistics.removed,
+            np.sqrt(1.0 - statistics.squares),
+            np.log(statistics.variance),
+            constant=constant,
+            log_variance=np.full(d + 1, 0.5 * n),
+            log_determinant=np.zeros(d + 1),
+            tolerance=TOLERANCE,
+        )
+        return LocalScore(statistics.schema.names, kernel, equivalent=True, cost=gaussian_cost)
     bound: Callable[[], BoundWork] | None = None
     correlations: Correlations
     if isinstance(statistics, StandardisedColumns):
@@ -158,7 +176,7 @@ def bind_shifted(
 
 @final
 @dataclass(frozen=True)
-class GaussianBIC(Score[Moments | StandardisedColumns, LocalScore]):
+class GaussianBIC(Score[Moments | StandardisedColumns | Remainder, LocalScore]):
     """BIC of linear Gaussian networks: log-likelihood minus a penalty per parameter.
 
     For continuous variables; higher is better. The penalty is ``penalty_discount * log(n) / 2`` per
@@ -189,7 +207,7 @@ class GaussianBIC(Score[Moments | StandardisedColumns, LocalScore]):
     def __post_init__(self) -> None:
         require_number(self, "penalty_discount", least=0)
 
-    def bind(self, statistics: Moments | StandardisedColumns) -> LocalScore:
+    def bind(self, statistics: Moments | StandardisedColumns | Remainder) -> LocalScore:
         parameters = np.arange(len(statistics.schema) + 1) + 2
 
         def prices(n: int) -> Floats:
@@ -201,7 +219,7 @@ class GaussianBIC(Score[Moments | StandardisedColumns, LocalScore]):
 
 @final
 @dataclass(frozen=True)
-class GaussianEBIC(Score[Moments | StandardisedColumns, LocalScore]):
+class GaussianEBIC(Score[Moments | StandardisedColumns | Remainder, LocalScore]):
     """Extended BIC of linear Gaussian networks, which accounts for the number of possible edges.
 
     For continuous variables; higher is better. It is ``GaussianBIC`` minus ``2 * gamma * log(d)``
@@ -240,7 +258,7 @@ class GaussianEBIC(Score[Moments | StandardisedColumns, LocalScore]):
         require_number(self, "gamma", least=0)
         require_boolean(self, "small_sample")
 
-    def bind(self, statistics: Moments | StandardisedColumns) -> LocalScore:
+    def bind(self, statistics: Moments | StandardisedColumns | Remainder) -> LocalScore:
         d = len(statistics.schema)
 
         def prices(n: int) -> Floats:

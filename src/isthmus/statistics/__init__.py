@@ -9,7 +9,8 @@ from isthmus.statistics.expansion import Expansion
 from isthmus.statistics.features import Basis, Chebyshev, Features, Products, register_basis
 from isthmus.statistics.incomplete import ExpectedCounts, IncompleteCounts
 from isthmus.statistics.moments import Moments
-from isthmus.statistics.rows import MomentsBuilder, Regimes, Rows
+from isthmus.statistics.regimes import Regimes
+from isthmus.statistics.rows import MomentsBuilder, Rows
 from isthmus.statistics.schema import Column, Kind, Level, Role, Schema, Variable
 from isthmus.statistics.within import StandardisedColumns
 

@@ -52,30 +52,27 @@ def probabilities(table: Integers | Floats, pseudo_count: float) -> Floats:
 
 
 def fit_regressions(
-    schema: Schema,
     dag: DAG,
-    estimates: Callable[[int], tuple[Floats, Floats]],
+    estimates: Callable[[Sequence[str]], tuple[Floats, Floats]],
     rows: int | None = None,
 ) -> GaussianNetwork:
     """Regress each node on its parents.
 
     Parameters
     ----------
-    schema
-        The variables, all continuous.
+    dag
+        The graph of continuous variables.
     estimates
-        Returns means and covariances of all variables, for the regression of one of them.
+        Returns means and covariances of a family, for the regression of its last variable.
     rows
         Number of rows behind them, if it is the same for all.
     """
     intercepts, coefficients, variances = {}, {}, {}
     for node in dag.nodes:
-        child = schema.index(node)
-        mean, covariance = estimates(child)
-        parents = list(schema.indices(dag.parents(node)))
-        fitted = regress(covariance[np.ix_([*parents, child], [*parents, child])])
+        mean, covariance = estimates((*dag.parents(node), node))
+        fitted = regress(covariance)
         weights = fitted.coefficients
-        intercepts[node] = float(mean[child] - weights @ mean[parents])
+        intercepts[node] = float(mean[-1] - weights @ mean[:-1])
         coefficients[node] = {p: float(w) for p, w in zip(dag.parents(node), weights, strict=True)}
         variances[node] = float(fitted.variance)
     return GaussianNetwork(dag, intercepts, coefficients, variances, rows=rows)

@@ -409,10 +409,15 @@ class Moments(Statistic):
 
         if self.schema.of_kind(Kind.DISCRETE):
             return None
-        estimates = self.estimates()
+        mean, covariance = self.estimates()
+
+        def estimates(family: Sequence[str]) -> tuple[Floats, Floats]:
+            own = list(self.schema.indices(family))
+            return mean[own], covariance[np.ix_(own, own)]
+
         families = ((*dag.parents(node), node) for node in dag.nodes)
         rows = min(self.rows_about(family) for family in families)
-        return fit_regressions(self.schema, dag, lambda _: estimates, rows)
+        return fit_regressions(dag, estimates, rows)
 
     def for_file(self, dag: DAG) -> Moments:
         """Return all moments."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
@@ -12,8 +11,17 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError, counted
 from isthmus.networks.columns import is_absent
 from isthmus.results.reading import Disclosure, Reading
-from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema, Statistic
-from isthmus.statistics.rows import Regimes
+from isthmus.statistics import (
+    CountPlan,
+    Counts,
+    Expansion,
+    Kind,
+    Moments,
+    Regimes,
+    Schema,
+    Statistic,
+)
+from isthmus.statistics.regimes import Whole
 from isthmus.tables.base import Source, countable
 from isthmus.tables.frame import Frame, coded_rows
 from isthmus.tables.kinds import AsGiven
@@ -27,8 +35,6 @@ Columns = dict[str, NDArray[Any]]
 
 _FEW_PARTS = 2
 """With more sets of free rows, moments are those of all rows minus those of the targets."""
-_MOST_OF_SQUARES = 0.9
-"""Share of the sum of squares of a column up to which rows are subtracted."""
 
 
 @final
@@ -109,7 +115,9 @@ class Interventions(Source):
         parts: list[Statistic] = []
         whole = Frame(self._columns, schema=schema)
         columns = whole.all_columns()  # read once, and not again in each part
-        total = whole.moments() if needs is Moments and len(patterns) > _FEW_PARTS else None
+        total: Whole | None = None
+        if len(patterns) > _FEW_PARTS and needs is Moments and not schema.of_kind(Kind.DISCRETE):
+            total = Whole(whole.moments())
         for pattern in patterns:
             rows = pattern[self._regime]
             if not rows.any():
@@ -120,7 +128,7 @@ class Interventions(Source):
                 )
             rest: Statistic | None = None
             if total is not None:
-                rest = _without(total, columns, ~rows)
+                rest = total.without(columns, np.flatnonzero(~rows))
             if rest is None:
                 rest = _gathered(needs, schema, columns, np.flatnonzero(rows))
             parts.append(rest)
@@ -179,21 +187,6 @@ def _gathered(
         return Moments.from_columns(schema, part)
     plan = CountPlan.everything()
     return Counts.from_rows(countable(schema, plan), coded_rows(schema, part), plan=plan)
-
-
-def _without(
-    total: Moments, columns: Sequence[NDArray[Any]], rows: NDArray[np.bool_]
-) -> Moments | None:
-    """Return the moments without some rows; None if the difference would lose digits."""
-    if not rows.any():
-        return total
-    if 2 * int(rows.sum()) > len(rows):
-        return None
-    some = np.flatnonzero(rows)
-    own = Moments.from_columns(total.schema, [x[some] for x in columns]).shifted(total.shift)
-    if (own.gram.diagonal() > _MOST_OF_SQUARES * total.gram.diagonal()).any():
-        return None
-    return replace(total, n=total.n - own.n, sums=total.sums - own.sums, gram=total.gram - own.gram)
 
 
 def _of_tables(

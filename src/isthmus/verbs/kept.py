@@ -37,7 +37,7 @@ from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate
 from isthmus.scores.base import Score
 from isthmus.searches.reversals import reversal_margins, reversal_seconds
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Rows, StandardisedColumns, Summary
-from isthmus.statistics.rows import Regimes
+from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.within import ColumnScales
 from isthmus.tables import Source, as_source, transformed
 from isthmus.verbs.arguments import AnyScore

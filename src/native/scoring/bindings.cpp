@@ -98,7 +98,28 @@ void bind_scoring(nb::module_& m) {
                                   to_vector(squares), tolerance);
             },
             nb::kw_only(), "correlation"_a, "log_scale"_a, "constant"_a, "log_variance"_a,
-            "log_determinant"_a, "squares"_a, "tolerance"_a);
+            "log_determinant"_a, "squares"_a, "tolerance"_a)
+        .def(
+            "__init__",
+            [](GaussianScore* self, const Array<double, 2>& whole, const Array<double, 2>& removed,
+               const Array<double, 1>& spread, const Array<double, 1>& log_scale,
+               const Array<double, 1>& constant, const Array<double, 1>& log_variance,
+               const Array<double, 1>& log_determinant, const Array<double, 1>& squares,
+               double tolerance) {
+                if (whole.shape(0) != spread.size() || whole.shape(1) != spread.size()) {
+                    throw std::invalid_argument{"the correlations need a row for each variable"};
+                }
+                std::construct_at(
+                    self, Correlations{whole.data(), to_matrix(removed), to_vector(spread)},
+                    to_vector(log_scale),
+                    GaussianWeights{.constant = to_vector(constant),
+                                    .log_variance = to_vector(log_variance),
+                                    .log_determinant = to_vector(log_determinant)},
+                    to_vector(squares), tolerance);
+            },
+            nb::kw_only(), "whole"_a.noconvert(), "removed"_a, "spread"_a, "log_scale"_a,
+            "constant"_a, "log_variance"_a, "log_determinant"_a, "squares"_a, "tolerance"_a,
+            nb::keep_alive<1, 2>());
 
     nb::class_<GaussianBlockScore, LocalScore>(m, "GaussianBlockScore")
         .def(

@@ -68,7 +68,7 @@ private:
     /// What is left of a symmetric matrix after some of its columns have explained the others.
     class Residuals {
     public:
-        Residuals(const Matrix<double>& whole, const std::vector<Variable>& columns)
+        Residuals(const Correlations& whole, const std::vector<Variable>& columns)
             : size_{columns.size()}, values_(size_ * size_) {
             for (std::size_t i = 0; i < size_; ++i) {
                 const auto row = whole.row(index(columns[i]));
@@ -212,9 +212,6 @@ CurveScore::CurveScore(Matrix<double> correlation, CurveColumns columns, std::ve
       tolerance_{tolerance} {
     const std::size_t d = base_.size();
     const auto width = static_cast<Variable>(correlation_.columns());
-    if (correlation_.rows() != correlation_.columns()) {
-        throw std::invalid_argument{"the correlation is not square"};
-    }
     if (columns_.starts.size() != d + 1 || columns_.starts.front() != 0 ||
         columns_.starts.back() != width || !std::ranges::is_sorted(columns_.starts)) {
         throw std::invalid_argument{"starts must ascend from 0 to the number of columns"};

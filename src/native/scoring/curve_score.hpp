@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "scoring/correlations.hpp"
 #include "scoring/local_score.hpp"
 #include "scoring/paused_batches.hpp"
 
@@ -56,7 +57,7 @@ private:
 
     [[nodiscard]] double price(Variable child, Variables parents, std::size_t columns) const;
 
-    Matrix<double> correlation_;
+    Correlations correlation_;
     CurveColumns columns_;
     std::vector<double> base_;
     CurvePrices prices_;

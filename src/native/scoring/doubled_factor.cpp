@@ -6,7 +6,7 @@
 
 namespace isthmus {
 
-bool DoubledFactor::factor(const Matrix<double>& correlation, Variables columns, double least) {
+bool DoubledFactor::factor(const Correlations& correlation, Variables columns, double least) {
     const std::size_t size = columns.size();
     const std::size_t groups = (size + width - 1) / width;
     columns_.assign(columns.begin(), columns.end());
@@ -73,7 +73,7 @@ void DoubledFactor::scale(Doubled factor, Lanes& own) {
     }
 }
 
-void DoubledFactor::try_columns(const Matrix<double>& correlation, Variables tried,
+void DoubledFactor::try_columns(const Correlations& correlation, Variables tried,
                                 std::span<Left> out) {
     const std::size_t size = columns_.size();
     solved_.resize(size);

@@ -7,6 +7,7 @@
 
 #include "core/doubled.hpp"
 #include "core/types.hpp"
+#include "scoring/correlations.hpp"
 
 namespace isthmus {
 
@@ -23,7 +24,7 @@ public:
     static constexpr std::size_t width = 8;
 
     /// Returns false if some pivot is not above `least`; the factor is then of no use.
-    [[nodiscard]] bool factor(const Matrix<double>& correlation, Variables columns, double least);
+    [[nodiscard]] bool factor(const Correlations& correlation, Variables columns, double least);
 
     [[nodiscard]] double pivot(std::size_t i) const { return pivots_[i]; }
     /// The rows of the factor, rounded.
@@ -37,7 +38,7 @@ public:
     };
 
     /// Puts columns below the factor, up to `width` of them.
-    void try_columns(const Matrix<double>& correlation, Variables tried, std::span<Left> out);
+    void try_columns(const Correlations& correlation, Variables tried, std::span<Left> out);
     /// The rows of the columns that were tried last, rounded: by column of the factor, then by lane.
     [[nodiscard]] std::span<const double, width> tried_rows(std::size_t i) const {
         return solved_[i].high;

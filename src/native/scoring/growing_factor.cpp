@@ -6,7 +6,7 @@
 
 namespace isthmus {
 
-void GrowingFactor::extend_to(const Matrix<double>& correlation, Variables columns,
+void GrowingFactor::extend_to(const Correlations& correlation, Variables columns,
                               double tolerance, Watch& watch) {
     const auto common = std::ranges::mismatch(columns, columns_).in1 - columns.begin();
     columns_.resize(static_cast<std::size_t>(common));

@@ -5,6 +5,7 @@
 
 #include "core/types.hpp"
 #include "core/watch.hpp"
+#include "scoring/correlations.hpp"
 
 namespace isthmus {
 
@@ -16,7 +17,7 @@ namespace isthmus {
 class GrowingFactor {
 public:
     /// Computes the rows of `columns` that are not there yet, polling after each one.
-    void extend_to(const Matrix<double>& correlation, Variables columns, double tolerance,
+    void extend_to(const Correlations& correlation, Variables columns, double tolerance,
                    Watch& watch);
 
     /// The share of column `i` that the columns before it do not explain, not below the tolerance.

@@ -6,6 +6,7 @@
 
 #include "core/types.hpp"
 #include "core/watch.hpp"
+#include "scoring/correlations.hpp"
 #include "scoring/doubled_factor.hpp"
 #include "scoring/gaussian_tile.hpp"
 
@@ -28,7 +29,7 @@ namespace isthmus {
 /// is a combination lowers it.
 class SetDeterminant {
 public:
-    SetDeterminant(const Matrix<double>& correlation, double tolerance)
+    SetDeterminant(const Correlations& correlation, double tolerance)
         : correlation_{correlation}, tolerance_{tolerance} {}
 
     /// Log-determinant contribution of `nullity` linear dependences.
@@ -43,7 +44,7 @@ private:
     void add_digits();
     [[nodiscard]] double log_of_combinations();
 
-    const Matrix<double>& correlation_;
+    const Correlations& correlation_;
     double tolerance_;
     std::vector<Variable> set_;     // ascending
     std::vector<Variable> sorted_;  // the set that is asked for
