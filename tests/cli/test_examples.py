@@ -7,12 +7,15 @@ import shlex
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from isthmus.cli import app, main
 from isthmus.cli.app import COMMANDS, leaves, parser
+from isthmus.cli.schemas import FACTS
 from isthmus_joint import FileLedger, Identity, commands
+from isthmus_joint.commands import schemas
 
 EXAMPLES = app.EXAMPLES | commands.EXAMPLES
 
@@ -78,6 +81,60 @@ def test_the_example_works(name: str, folder: Path, capsys: pytest.CaptureFixtur
     told = json.loads(capsys.readouterr().out)
     assert told["command"] == name
     assert told["exit_code"] == 0
+    check_document(told, capsys)
+
+
+def check_document(told: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """Compare a document with the schema that its command prints."""
+    jsonschema = pytest.importorskip("jsonschema")
+    with pytest.raises(SystemExit) as ended:
+        main([*told["command"].split(), "--json-schema"])
+    assert ended.value.code == 0
+    schema = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(told, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(told | {"surprise": 1}, schema)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "learn patients.csv --explain",
+        "learn patients.csv --search BossFCI -o causes.isthmus",
+        "compare causes.isthmus causes.isthmus",
+        "compare network.bif dataset:asia --as dag",
+        "query network.bif --target lung",
+        "validate numbers.csv drawn.dot",
+        "fit drawn.dot numbers.csv -o numbers.json",
+        "query numbers.json --target height",
+        "effect drawn.dot numbers.csv age height",
+        "effect drawn.dot numbers.csv height age",
+        "learn nothing.csv",
+    ],
+)
+def test_answers_of_all_kinds_follow_the_schema(
+    line: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if not Path("patients.csv").exists():
+        assert main(["datasets", "write", "asia", "-o", "patients.csv"]) == 0
+        assert main(["learn", "patients.csv", "-o", "network.bif"]) == 0
+    rows = "\n".join(f"{20 + i},{150 + i * i % 31},{i * 7 % 5}" for i in range(60))
+    Path("numbers.csv").write_text(f"age,height,shoe\n{rows}\n")
+    Path("drawn.dot").write_text("digraph { age; height; shoe; age -> height; }")
+    capsys.readouterr()
+    main([*shlex.split(line), "--json"])
+    told = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    check_document(told, capsys)
+
+
+def test_every_command_prints_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    for leaf in LEAVES:
+        with pytest.raises(SystemExit):
+            main([*leaf.split(), "--json-schema"])
+        assert json.loads(capsys.readouterr().out)["title"] == f"isthmus {leaf} --json"
+    assert set(FACTS) <= set(LEAVES)
+    assert set(schemas.FACTS) <= set(LEAVES)
 
 
 def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:

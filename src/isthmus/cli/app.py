@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 import warnings
@@ -10,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from isthmus.cli.output import Output, begin, discard_output, harmless
 from isthmus.cli.parsing import ExitCode, Parser, UsageError, code_of, in_options, sentence_of
+from isthmus.cli.schemas import FACTS, document_schema
 from isthmus.errors import IsthmusError, IsthmusWarning, MissingExtraError, NotesWarning
 
 EXAMPLES = {
@@ -64,7 +67,8 @@ JOINT_COMMANDS = {
 
 GROUP = "isthmus.commands"
 """Entry points by which other distributions offer commands: a name, and a module as above. The
-module may have ``MEANING``, its line in the help, and ``EXAMPLES`` like those here."""
+module may have ``MEANING``, its line in the help, and ``EXAMPLES`` like those here, and the schemas
+of its answers are in the module ``schemas`` beside it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -157,9 +161,12 @@ def leaves(command: Parser) -> Iterator[Parser]:
 
 
 def _complete(leaf: Parser, examples: Mapping[str, str]) -> None:
-    """Add what all commands have: an example in the help, and JSON."""
+    """Add what all commands have: an example in the help, JSON and its schema."""
     leaf.add_argument(
         "--json", action="store_true", help="print one JSON document to standard output"
+    )
+    leaf.add_argument(
+        "--json-schema", action=_PrintSchema, help="print the JSON schema of that document"
     )
     leaf.set_defaults(leaf=leaf)
     example = examples.get(leaf.prog.removeprefix("isthmus "), "")
@@ -167,6 +174,31 @@ def _complete(leaf: Parser, examples: Mapping[str, str]) -> None:
     if leaf.epilog:
         leaf.description = f"{leaf.description} {leaf.epilog}"
     leaf.epilog = f"example:\n  {example}"
+
+
+class _PrintSchema(argparse.Action):
+    """Prints what `--json` prints, and ends the command as `--help` does."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any, **__: Any) -> NoReturn:
+        name = parser.prog.removeprefix("isthmus ")
+        schema = document_schema(name, facts_of(name))
+        sys.stdout.write(json.dumps(schema, indent=1) + "\n")
+        parser.exit()
+
+
+def facts_of(name: str) -> Mapping[str, Any]:
+    """Return the schemas of what a command adds to its document."""
+    if name in FACTS:
+        return FACTS[name]
+    module = _module(name.partition(" ")[0])
+    if module is None or find_spec(f"{module.__package__}.schemas") is None:
+        raise MissingExtraError("isthmus_joint", "horizontal", f"The command {name}")
+    theirs: Any = import_module(f"{module.__package__}.schemas").FACTS
+    facts: Mapping[str, Any] = theirs.get(name, {})
+    return facts
 
 
 def _keep_inputs(options: argparse.Namespace) -> None:

@@ -105,7 +105,10 @@ class Output:
             return
         document = {"command": command, "exit_code": code, "error": error, **self.facts}
         document["notes"] = self.notes
-        _print(json.dumps(document, ensure_ascii=not prints_unicode(), indent=1, default=str))
+        text = json.dumps(document, ensure_ascii=not prints_unicode(), default=str)
+        # JSON has no numbers that are not finite, which Python writes as NaN.
+        finite = json.loads(text, parse_constant=lambda _: None)
+        _print(json.dumps(finite, ensure_ascii=not prints_unicode(), indent=1))
 
 
 def _print(text: str) -> None:
