@@ -95,6 +95,7 @@ from isthmus.statistics import (
     Schema,
 )
 from isthmus.tables import (
+    AnnotatedTable,
     AvailableCases,
     DropRows,
     ExpectationMaximisation,
@@ -145,6 +146,7 @@ __all__ = [
     "AStar",
     "AdditiveEBIC",
     "AdditiveLeastSquares",
+    "AnnotatedTable",
     "AvailableCases",
     "BDeu",
     "BGe",

@@ -1,5 +1,6 @@
 # `isthmus.lazy` imports each name when it is first used: most tables need no engine.
 
+from isthmus.tables.annotated import AnnotatedTable
 from isthmus.tables.base import Source
 from isthmus.tables.dispatch import WithFeatures, as_source
 from isthmus.tables.frame import Frame, Precomputed
@@ -26,6 +27,7 @@ from isthmus.tables.transforms import (
 from isthmus.tables.weighted import Weighted
 
 __all__ = [
+    "AnnotatedTable",
     "AvailableCases",
     "DropRows",
     "ExpectationMaximisation",

@@ -22,6 +22,7 @@ from isthmus.statistics import (
     Schema,
     Statistic,
 )
+from isthmus.tables.annotated import AnnotatedTable, is_annotated
 from isthmus.tables.base import CompleteColumns, Source
 from isthmus.tables.frame import Frame, Precomputed
 from isthmus.tables.kinds import AsGiven
@@ -82,6 +83,8 @@ def as_source(
         return source if missing is None else source.with_missing(missing)
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
+    if is_annotated(data):
+        data = AnnotatedTable(data, obs=() if groups is None else (groups,))
     if schema is not None:
         return Frame(data, schema=schema, missing=missing)
     options: dict[str, Any] = {"kinds": kinds, "integers": integers, "keep": keep}
@@ -101,6 +104,8 @@ def as_source(
 
 def names_of_table(data: object) -> tuple[str, ...]:
     """Return the names of the columns of a table in memory or in an engine."""
+    if is_annotated(data):
+        return tuple(AnnotatedTable(data))
     from isthmus.tables.engines.find import is_lazy, names_of
 
     if not isinstance(data, (np.ndarray, Mapping)) and is_lazy(data):

@@ -22,6 +22,7 @@ from isthmus.statistics import (
     Statistic,
 )
 from isthmus.statistics.regimes import Whole
+from isthmus.tables.annotated import AnnotatedTable, is_annotated
 from isthmus.tables.base import Source, countable
 from isthmus.tables.frame import Frame, coded_rows
 from isthmus.tables.kinds import AsGiven
@@ -202,7 +203,7 @@ def _of_tables(
             f"There are {len(data)} tables; give one collection of targets for each, which may be "
             "empty: targets=[[], ['a'], ['b', 'c']]."
         )
-    tables = [_in_memory(table) for table in data]
+    tables = [_in_memory(AnnotatedTable(t) if is_annotated(t) else t) for t in data]
     names = list(tables[0])
     for table in tables:
         if set(table) != set(names):
@@ -233,7 +234,7 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 def _of_column(
     data: object, targets: object, column: str
 ) -> tuple[Columns, NDArray[np.int64], list[frozenset[str]]]:
-    columns = _in_memory(data)
+    columns = _in_memory(AnnotatedTable(data, obs=[column]) if is_annotated(data) else data)
     if column not in columns:
         raise SchemaError(f"There is no column {column!r}. There are: {list(columns)[:20]}.")
     given = columns.pop(column)
