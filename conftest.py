@@ -76,6 +76,7 @@ def _snippets() -> Callable[..., Any]:
             Sybil(path=".", patterns=["README.md", "CONTRIBUTING.md"], parsers=pages, **alone),
             Sybil(path="docs", patterns=["*.md"], excludes=["_build/*"], parsers=pages, **alone),
             Sybil(path="src", patterns=["*.py"], parsers=docstrings, **alone),
+            Sybil(path="src", patterns=["*.md"], parsers=pages, **alone),
             Sybil(path=JOINT, patterns=["*.py"], parsers=docstrings, **alone),
         ]
     ).pytest()

@@ -57,6 +57,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Isthmus"
 html_static_path = ["_static"]
 html_favicon = LOGO = "_static/logo.svg"
+# For programs that read: what the pages are about, and what to use when.
+html_extra_path = ["llms.txt", "../src/isthmus/SKILL.md"]
 html_js_files = ["header.js"]
 html_css_files = ["header.css"]
 templates_path = ["_templates"]
