@@ -340,6 +340,14 @@ def _total(rng: Rng, n: int) -> Sample:
     return Sample(table | {"total": total}, (*EDGES, ("u", "total"), ("v", "total")))
 
 
+@violation("a ratio and its parts", "product or a ratio")
+def _ratio(rng: Rng, n: int) -> Sample:
+    table = columns(n, normal(rng, n))
+    table["u"], table["v"] = (np.exp(0.1 * table[name]) for name in "uv")
+    ratio = np.round(100 * table["v"] / table["u"] ** 2, 1)
+    return Sample(table | {"ratio": ratio}, (*EDGES, ("u", "ratio"), ("v", "ratio")))
+
+
 @violation("levels and their numbers", "determine")
 def _recoded(rng: Rng, n: int) -> Sample:
     table = columns(n, normal(rng, n))

@@ -48,6 +48,7 @@ from isthmus.verbs.notes_shapes import (
     heavy_tails,
     inflated,
     inflated_columns,
+    products,
     residuals,
 )
 from isthmus.verbs.prepare import Problem
@@ -379,6 +380,7 @@ def notes_on(problem: Problem, dag: DAG, *, named: bool, ranked: bool = False) -
         *constant_columns(statistics),
         *duplicate_columns(statistics),
         *determined_columns(statistics),
+        *(products(table) if table is not None else ()),
         *similar_levels(statistics.schema),
         *few_rows(objective, statistics),
         *sparse_edges(statistics, dag),

@@ -20,6 +20,8 @@ from isthmus.statistics import Kind
 from isthmus.verbs.notes_rows import RowTable, listed, standardised
 
 _FEWEST_ROWS = 40
+_SHOWN = 5
+"""Groups of columns that a note names."""
 _NAMED = 10
 """Columns that a note about each of them names."""
 _HEAVY, _LEAST_HEAVY, _ALWAYS_HEAVY = 0.6, 5.0, 60.0
@@ -35,6 +37,11 @@ Likert items and floors such as zero make residuals small in the same rows."""
 _INFLATED, _OTHER_VALUES = 0.3, 20
 """Share of the rows from which one value of a column is noted, if the others have more different
 values than this: scales and small counts have no more."""
+_PRODUCT, _ALONE = 0.01, 0.01
+"""Share of the variance of a logarithm that two others may leave, and that each of them must
+explain: a body-mass index that is rounded to units leaves 0.006."""
+_POWERS, _CLOSE = np.array([0.5, 1.0, 2.0, 3.0]), 0.03
+"""Powers of the factors of a product, and how far estimates of them may be off."""
 _INTERACTION = 0.2
 """Share of the variance of a column that products must explain. At 0.1, 7 of 545 tables of the
 generator of mixed tables had a note: cut points of numbers look like weak interactions."""
@@ -109,6 +116,44 @@ def _indicators(table: RowTable, name: str, rows: NDArray[np.intp]) -> Floats:
     levels = np.arange(1, len(table.schema.variables[j].levels))
     indicators = (levels[:, None] == table.columns[j][rows]).astype(np.float64)
     return np.asarray(indicators - indicators.mean(axis=1, keepdims=True))
+
+
+def products(table: RowTable) -> tuple[str, ...]:
+    """Name positive columns that are products or ratios of powers of two others.
+
+    Cost: the logarithms of a sample and their correlations, about 1 ms for 50 columns.
+    """
+    rows = table.sample()
+    numbers = {table.names[j]: table.numbers(j, rows) for j in table.pairwise}
+    logs = {name: np.log(x) for name, x in numbers.items() if x.min() > 0}
+    if len(logs) < 3 or len(rows) < max(_FEWEST_ROWS, 2 * len(logs)):
+        return ()
+    names = tuple(logs)
+    values = np.stack([standardised(column) for column in logs.values()])
+    scales = np.array([column.std() for column in logs.values()])
+    r = values @ values.T / len(rows)
+    rest = np.maximum(1.0 - r**2, 1e-9)  # what a column leaves of another
+    left_by_all = 1.0 / np.linalg.inv(r + 1e-9 * np.eye(len(r))).diagonal()
+    found: dict[tuple[str, ...], None] = {}
+    for c in np.flatnonzero(left_by_all < _PRODUCT).tolist():
+        slopes = (r[c][:, None] - r * r[c]) / rest  # of the first of two columns
+        left = 1.0 - slopes * r[c][:, None] - slopes.T * r[c]
+        powers = np.abs(slopes) * scales[c] / scales[:, None]
+        close = np.abs(powers[..., None] - _POWERS).min(axis=2) < _CLOSE * powers
+        own = close & (slopes**2 * rest > _ALONE)
+        exact = (left < _PRODUCT) & own & own.T & (rest > _ALONE)
+        exact[c], exact[:, c] = False, False
+        for a, b in np.argwhere(np.triu(exact, 1)).tolist():
+            found[tuple(names[k] for k in sorted((a, b, c)))] = None
+    if not found:
+        return ()
+    shown = "; ".join(listed(group) for group in list(found)[:_SHOWN])
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    note = (
+        f"Drop one of {shown}{more}: one is a product or a ratio of the others, as a body-mass "
+        "index is of weight and height. Edges among them, and their directions, are arbitrary."
+    )
+    return (note,)
 
 
 def inflated_columns(table: RowTable) -> tuple[int, ...]:

@@ -42,6 +42,35 @@ def test_the_determined_variable_is_named() -> None:
     assert note.endswith(" exactly. Drop one.")
 
 
+@pytest.mark.parametrize("decimals", [0, 1, 3])
+def test_products_and_ratios_are_named(decimals: int) -> None:
+    """Without the note, learned directions of these columns were wrong with large margins."""
+    rng = np.random.default_rng(0)
+    height = 172 + 9 * rng.normal(size=1000)
+    weight = 70 + 0.8 * (height - 172) + 10 * rng.normal(size=1000)
+    bmi = weight / (height / 100) ** 2
+    table = {
+        "height": height.round(1),
+        "weight": weight.round(1),
+        "bmi": bmi.round(decimals),
+        "pressure": (120 + bmi + 9 * rng.normal(size=1000)).round(),
+    }
+    with noted("Drop one of 'height', 'weight' and 'bmi': one is a product or a ratio"):
+        ist.learn(table)
+
+
+@pytest.mark.long
+def test_columns_that_are_no_products_are_not_named() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        a, b, c, d = rng.normal(size=(4, 500))
+        logs = {"a": a, "b": a + 0.3 * b, "c": a + b + 0.3 * c, "d": 2 * a + 0.01 * d}
+        table = {name: np.exp(x) for name, x in logs.items()} | {"e": 50 + a + b, "f": 50 + a}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert not any("product" in note for note in ist.learn(table).notes)
+
+
 def test_one_common_level_does_not_determine_a_variable() -> None:
     rng = np.random.default_rng(0)
     missing = rng.random(400) < 0.3
