@@ -38,16 +38,16 @@ RESULTS = ROOT / "benchmarks" / "results"
 Values = dict[str, Any]
 
 
-def digest(code: Iterable[str], root: Path = ROOT) -> str:
+def digest(code: Iterable[str]) -> str:
     """Return a short hash of files and of the Python and C++ sources in folders."""
     found: list[Path] = []
     for name in code:
-        path = root / name
+        path = ROOT / name
         inside = [f for f in path.rglob("*") if f.suffix in (".py", ".cpp", ".hpp")]
         found += inside if path.is_dir() else [path]
     total = hashlib.sha256()
     for file in sorted(set(found)):
-        total.update(f"{file.relative_to(root).as_posix()}\n".encode())
+        total.update(f"{file.relative_to(ROOT).as_posix()}\n".encode())
         total.update(file.read_bytes())
     return total.hexdigest()[:12]
 
@@ -150,17 +150,17 @@ def footnote(rows: Iterable[Values]) -> str:
     return f"Made with: {'; '.join(parts)}."
 
 
-def old(folder: Path = RESULTS, root: Path = ROOT) -> list[tuple[str, str]]:
+def old() -> list[tuple[str, str]]:
     """Return files of results with why they may be old, of those that have a stamp."""
     found = []
-    for path in sorted(folder.glob("*.jsonl")):
+    for path in sorted(RESULTS.glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         marks = {json.dumps(row["stamp"]): row["stamp"] for row in rows if "stamp" in row}
         for mark in marks.values():
-            missing = [name for name in mark["code"] if not (root / name).exists()]
+            missing = [name for name in mark["code"] if not (ROOT / name).exists()]
             if missing:
                 found.append((path.name, f"{', '.join(missing)} is gone"))
-            elif digest(mark["code"], root) != mark["digest"]:
+            elif digest(mark["code"]) != mark["digest"]:
                 changes = git("rev-list", "--count", f"{mark['commit']}..", "--", *mark["code"])
                 count = f"{changes} commits" if changes else f"unknown commit {mark['commit']}"
                 found.append((path.name, f"code changed: {count}"))
