@@ -21,6 +21,7 @@ def table(n: int, rng: np.random.Generator, *, constant: bool = False) -> dict[s
     return {"z": z, "x": x, "y": x - z + scale * rng.normal(size=n)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("constant", [False, True])
 def test_intervals_cover(*, constant: bool) -> None:
     trials, robust, classical = 300, 0, 0

@@ -37,6 +37,7 @@ def stated(seed: int, rows: int, concentration: float) -> tuple[Floats, Bools]:
     return (edges + edges.T)[above], (adjacency | adjacency.T)[np.ix_(at, at)][above]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("concentration", [0.3, 0.7, 2.0])
 def test_what_is_stated_below_a_twentieth_is_as_rare(concentration: float) -> None:
     found = [stated(seed, 500, concentration) for seed in range(30)]

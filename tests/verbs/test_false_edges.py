@@ -21,6 +21,7 @@ def noise(d: int, n: int, seed: int, *, discrete: float = 0.0, levels: int = 2) 
     }
 
 
+@pytest.mark.long
 def test_one_text_column_does_not_loosen_the_control_of_false_edges() -> None:
     table = noise(100, 200, 0)
     before = len(ist.learn(table).dag.edges)

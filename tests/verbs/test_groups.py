@@ -66,6 +66,7 @@ def pairs(solution: Any) -> set[frozenset[str]]:
 TRUE = {frozenset("xy"), frozenset("zw")}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spread", [0.0, 0.5, 3.0])
 @pytest.mark.parametrize(("groups", "rows"), [(2, 400), (6, 200), (60, 20), (300, 4)])
 def test_levels_of_groups_cause_no_edges(groups: int, rows: int, spread: float) -> None:
@@ -74,6 +75,7 @@ def test_levels_of_groups_cause_no_edges(groups: int, rows: int, spread: float) 
     assert all(own >= TRUE for own in found)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.parametrize("make", [levels, mixed])
 @pytest.mark.parametrize(("groups", "rows"), [(2, 400), (60, 20), (150, 8)])
@@ -91,6 +93,7 @@ def test_without_groups_there_are_false_edges() -> None:
     assert pairs(ist.learn(numbers(0, 6, 200, 1.0), groups="site")) == TRUE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [numbers, levels, mixed])
 def test_every_engine_gives_the_same_moments(lazy_constructor: Any, make: Any) -> None:
     table = make(1, 7, 30, 2.0)
@@ -101,6 +104,7 @@ def test_every_engine_gives_the_same_moments(lazy_constructor: Any, make: Any) -
     np.testing.assert_allclose(got.mean(), expected.mean(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 def test_basis_functions_in_an_engine() -> None:
     polars = pytest.importorskip("polars")
     table = numbers(2, 20, 30, 1.0)

@@ -51,6 +51,7 @@ def graph(data: object, search: Search[Any], **options: Any) -> object:
     return solution.pag if isinstance(solution, ist.PAGSolution) else solution.cpdag
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [ist.FCI(), ist.BossFCI()])
 @pytest.mark.parametrize("kind", ["numbers", "levels", "mixed"])
 def test_hidden_common_cause_is_found(search: PAGSearch, kind: str) -> None:
@@ -68,6 +69,7 @@ def test_no_hidden_common_cause_is_found_where_there_is_none() -> None:
         assert ist.learn(table, search=search).pag == ist.PAG.from_dag(dag)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("kind", ["numbers", "levels", "mixed"])
 def test_duckdb_and_a_federation_equal_the_table(search: Search[Any], kind: str) -> None:
@@ -81,6 +83,7 @@ def test_duckdb_and_a_federation_equal_the_table(search: Search[Any], kind: str)
     assert graph(ist.Federation.simulate(sites, within_sites=False), search) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [ist.PC(), ist.BossFCI()], ids=lambda s: type(s).__name__)
 def test_tables_on_demand_of_a_federation_equal_the_table(search: Search[Any]) -> None:
     """All tables of 24 columns do not fit into one round, so they are asked for in batches."""
@@ -137,6 +140,7 @@ def population(dag: ist.DAG, hidden: list[str], rng: np.random.Generator) -> ist
     return ist.Moments(ist.Schema.continuous(names), n, zeros, zeros, covariance * n)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_hybrid_is_exact_without_noise() -> None:
     """At least 38 of 40; in some graphs, paths nearly cancel, which no method can tell apart."""

@@ -35,6 +35,7 @@ def random_case(rng: np.random.Generator) -> tuple[ist.DAG, Floats, list[str]]:
     return dag, weights, [f"v{i}" for i in range(5)]
 
 
+@pytest.mark.long
 def test_every_way_gives_the_true_effect_in_the_population() -> None:
     """The exact covariances of random linear models give exactly the sum over directed paths."""
     rng = np.random.default_rng(1)

@@ -14,6 +14,7 @@ from isthmus.results import ZeroEffect
 TIERS = ist.Knowledge(tiers=[["x"], ["y"], ["z"]])
 
 
+@pytest.mark.long
 def test_intervals_cover_weak_effects_that_the_search_misses() -> None:
     trials, covered, missed = 150, 0, 0
     for seed in range(trials):
@@ -69,6 +70,7 @@ def test_paths_that_knowledge_leaves_open() -> None:
 FORBIDDEN = (("x", "z"), ("z", "x"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "knowledge",
     [
@@ -89,6 +91,7 @@ def test_a_parent_that_knowledge_calls_unrelated_is_adjusted_for(knowledge: ist.
     assert covered >= binom.ppf(0.0005, trials, 0.95)
 
 
+@pytest.mark.long
 def test_a_possible_mediator_is_replaced_by_its_parents() -> None:
     trials, covered = 100, 0
     for seed in range(trials):

@@ -236,6 +236,7 @@ def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
         ist.learn(linear_table()[0], score=ist.LeastSquares(), search=ist.Boss())
 
 
+@pytest.mark.long
 def test_the_choice_of_the_search_is_explained() -> None:
     assert "few enough to search exhaustively" in ist.learn(linear_table()[0]).choice
     rng = np.random.default_rng(0)
@@ -250,6 +251,7 @@ def test_the_choice_of_the_search_is_explained() -> None:
     assert "few enough to search exhaustively" in ist.learn(two).choice
 
 
+@pytest.mark.long
 def test_few_variables_are_solved_for_the_best_graph_of_all() -> None:
     """Here a search over orders from one start ends below the best."""
     scores = []

@@ -27,6 +27,7 @@ def backwards(dag: ist.DAG, source: ist.Series) -> list[tuple[str, str]]:
     return [(a, b) for a, b in dag.edges if lag_of[a].steps < lag_of[b].steps]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "search", [None, ist.HillClimb(), ist.XGES(), ist.Boss(), ist.NotearsAdditive()]
 )
@@ -77,6 +78,7 @@ def weather_days(n: int = 600) -> dict[str, np.ndarray]:
     return {"weather": weather, "wet": wet.astype(int), "river": river}
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("names", [("weather", "wet"), ("weather", "wet", "river")])
 def test_levels_over_time_are_learned_as_from_a_table_of_lags(names: tuple[str, ...]) -> None:

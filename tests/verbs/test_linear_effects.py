@@ -31,6 +31,7 @@ def test_coefficients_of_a_complete_graph_are_those_of_a_wishart_matrix() -> Non
     assert ks_2samp(drawn, expected).pvalue > 1e-3
 
 
+@pytest.mark.long
 def test_subsets_have_fewer_degrees_of_freedom() -> None:
     t, degrees = scatter(), 6.0  # few, so that one more or less would show
     effects = LinearEffects(NAMES, t, degrees)
@@ -41,6 +42,7 @@ def test_subsets_have_fewer_degrees_of_freedom() -> None:
     assert ks_2samp(drawn, marginal[:, 0, 1] / marginal[:, 0, 0]).pvalue > 1e-3
 
 
+@pytest.mark.long
 def test_means_are_those_of_the_draws() -> None:
     effects = LinearEffects(NAMES, scatter(), 40.0)
     dag = ist.DAG(NAMES, [("a", "b"), ("a", "c"), ("b", "c")])

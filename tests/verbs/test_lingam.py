@@ -102,6 +102,7 @@ def test_categories_are_refused() -> None:
     assert ist.learn(data).dag.nodes == tuple(data)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")  # of heavy tails and curves
 def test_intervals_of_effects_allow_for_unequal_variance() -> None:
     known = ist.Knowledge(tiers=[["x"], ["y"]])

@@ -29,6 +29,7 @@ METHODS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("name", TABLES)

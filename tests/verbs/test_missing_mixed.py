@@ -80,6 +80,7 @@ def by_loops(x: Floats) -> tuple[Floats, Floats]:
     return mean, cov
 
 
+@pytest.mark.long
 def test_expectation_maximisation_treats_levels_as_indicator_columns() -> None:
     table = mixed(50, 0.12)
     moments = moments_of(table, missing=EXACT)
@@ -88,6 +89,7 @@ def test_expectation_maximisation_treats_levels_as_indicator_columns() -> None:
     assert moments.covariance() == pytest.approx(cov, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_engines_give_what_memory_gives(engine: str) -> None:
     table = mixed(300, 0.15, seed=3)
@@ -196,6 +198,7 @@ def test_draws_have_the_distribution_given_the_observed_values() -> None:
     assert sample[:, 1].var() == pytest.approx(spread, abs=0.03)
 
 
+@pytest.mark.long
 def test_parameters_from_values_missing_at_random() -> None:
     """A value of x is missing if d is "yes", mostly: complete rows have another mean and slope."""
     n = 4000
@@ -241,6 +244,7 @@ def test_variances_of_configurations_with_few_observed_values_do_not_collapse() 
     assert own.variances.min() > 0.05
 
 
+@pytest.mark.long
 def test_fit_uses_the_incomplete_rows() -> None:
     table = mixed(200, 0.2)
     solution = ist.learn(table, missing=ist.ExpectationMaximisation())

@@ -54,6 +54,7 @@ def test_a_sparse_column_gets_no_false_edges() -> None:
     assert edges <= 3
 
 
+@pytest.mark.long
 def test_the_note_names_the_sparse_column() -> None:
     table = sparse(0)
     moments = ist.summarise(table, missing=EM)

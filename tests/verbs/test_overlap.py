@@ -130,6 +130,7 @@ def dag_of(*names: str) -> ist.DAG:
     return ist.DAG(["t", "y", *names], [*edges, ("t", "y")])
 
 
+@pytest.mark.long
 def test_intervals_cover_if_nearly_all_are_treated() -> None:
     schema = Schema(tuple(Variable(v, Kind.DISCRETE, (0, 1)) for v in "tyz"))
     inside = []
@@ -148,6 +149,7 @@ def test_intervals_cover_if_nearly_all_are_treated() -> None:
     assert_covers(inside)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("slope", [5.0, np.inf])
 def test_the_error_includes_that_of_the_regressions(slope: float) -> None:
     inside = []
@@ -191,6 +193,7 @@ def test_the_error_by_hand() -> None:
     assert found.standard_error == pytest.approx(math.sqrt(variance))
 
 
+@pytest.mark.long
 def test_the_error_of_a_probability_is_that_of_the_bootstrap() -> None:
     rng = np.random.default_rng(4)
     z = rng.normal(size=400)

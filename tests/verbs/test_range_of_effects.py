@@ -20,6 +20,7 @@ def complete(d: int, n: int = 2000) -> dict[str, np.ndarray]:
     return {f"x{i}": x[:, i] for i in range(d)}
 
 
+@pytest.mark.long
 def test_the_range_over_all_members_of_a_complete_graph() -> None:
     table = complete(8)
     solution = ist.learn(table, score=ist.GaussianBIC(penalty_discount=0))

@@ -59,6 +59,7 @@ def test_a_column_that_another_determines(numbers: int) -> None:
     assert note == "'education' determines 'education_num' exactly. Drop one."
 
 
+@pytest.mark.long
 def test_few_rows_determine_nothing() -> None:
     alarms = 0
     for seed in range(100):

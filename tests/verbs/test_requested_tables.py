@@ -41,6 +41,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lazy, "MOST", 2_000)
 
 
+@pytest.mark.long
 def test_every_engine_finds_what_the_table_in_memory_has(lazy_constructor: Constructor) -> None:
     kinds = dict.fromkeys(TABLE, "discrete")
     found = ist.learn(lazy_constructor(TABLE), kinds=kinds, search=ist.XGES())
@@ -53,6 +54,7 @@ def test_every_engine_finds_what_the_table_in_memory_has(lazy_constructor: Const
     assert all(e.size <= lazy.MOST for e in found.disclosure.entries if "rows" in e.what)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
 @pytest.mark.parametrize("score", [ist.BIC(), ist.BDeu(ess=5), ist.K2(), ist.EBIC()], ids=repr)
 def test_every_search_and_score_gives_the_same(search: Any, score: Any) -> None:
@@ -66,6 +68,7 @@ def test_every_search_and_score_gives_the_same(search: Any, score: Any) -> None:
     assert found.score == pytest.approx(expected.score, rel=1e-12)
 
 
+@pytest.mark.long
 def test_tables_equal_those_of_all_rows(lazy_constructor: Constructor) -> None:
     counts = Lazy(lazy_constructor(TABLE), integers="discrete").requested_counts()
     assert isinstance(counts, RequestedCounts)
@@ -130,6 +133,7 @@ def test_a_level_that_only_the_last_row_has_is_found() -> None:
     assert found.score == pytest.approx(expected.score, rel=1e-12)
 
 
+@pytest.mark.long
 def test_the_joint_table_is_refused(lazy_constructor: Constructor) -> None:
     source = Lazy(lazy_constructor(TABLE), integers="discrete")
     with pytest.raises(DataError, match="more than 200 distinct rows of 9 columns"):

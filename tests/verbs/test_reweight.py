@@ -35,6 +35,7 @@ def exact() -> ist.Posterior:
     return ist.sample(table(), score=BETTER, draws=1)
 
 
+@pytest.mark.long
 def test_all_graphs_of_four_nodes_give_the_exact_posterior() -> None:
     """Every graph drawn once, from a uniform distribution: there is no Monte-Carlo error."""
     dags = list(enumerate_dags(list(table())))
@@ -61,6 +62,7 @@ def test_all_graphs_of_four_nodes_give_the_exact_posterior() -> None:
     assert ist.score(table(), best, BETTER) == pytest.approx(value, abs=1e-9)
 
 
+@pytest.mark.long
 def test_draws_are_corrected_up_to_their_monte_carlo_error() -> None:
     corrected = ist.reweight(drawn(), table(), BETTER)
     edges = exact().edge_probabilities()
@@ -75,6 +77,7 @@ def test_draws_are_corrected_up_to_their_monte_carlo_error() -> None:
     assert corrected.exact_edges is None
 
 
+@pytest.mark.long
 def test_weights_do_not_depend_on_the_way() -> None:
     there = ist.reweight(drawn(200), table(), BETTER)
     other = ist.reweight(ist.reweight(drawn(200), table(), ist.BGe()), table(), BETTER)
@@ -89,6 +92,7 @@ def test_weights_do_not_depend_on_the_way() -> None:
     np.testing.assert_allclose(same.ensemble.weights, expected, rtol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_weights_that_collapse_are_said() -> None:

@@ -231,6 +231,7 @@ def sites(table: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["numbers", "levels"])
 def test_a_federation_gives_the_posterior_of_the_pooled_table(kind: str) -> None:
     pytest.importorskip("cryptography")
@@ -250,6 +251,7 @@ def test_a_federation_gives_the_posterior_of_the_pooled_table(kind: str) -> None
     assert all(entry.form == "secure sum" for entry in joint.disclosure.entries)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["numbers", "levels"])
 def test_chains_over_a_federation_approach_the_exact_posterior(kind: str) -> None:
     pytest.importorskip("cryptography")
@@ -260,6 +262,7 @@ def test_chains_over_a_federation_approach_the_exact_posterior(kind: str) -> Non
     assert np.abs(chains.edge_probabilities() - exact).max() < 0.02
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")  # to get 5,000 of them
 @pytest.mark.parametrize("kind", ["numbers", "levels"])
 def test_a_duckdb_table_gives_the_same_and_keeps_its_rows(kind: str) -> None:
@@ -279,6 +282,7 @@ def test_a_duckdb_table_gives_the_same_and_keeps_its_rows(kind: str) -> None:
     assert {entry.site for entry in there.disclosure.entries} == {"DuckDB"}
 
 
+@pytest.mark.long
 def test_chains_that_leave_out_parent_sets_have_not_converged() -> None:
     """Chains share their tables, so that all of them leave out the same sets, and agree."""
     data = simulate.linear(simulate.erdos_renyi(8, 14, seed=3), 40, seed=3).data

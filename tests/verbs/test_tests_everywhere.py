@@ -48,6 +48,7 @@ def sites(table: Any, **options: Any) -> ist.Federation:
     return ist.Federation.simulate(parts, **options, within_sites=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
 def test_curves(search: Search[Any]) -> None:
     table, test = curves(), ist.NonlinearLikelihoodRatio()
@@ -60,6 +61,7 @@ def test_curves(search: Search[Any]) -> None:
     assert graph(sites(table), search, score=test) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [*SEARCHES, ist.LiNGAM()], ids=lambda s: type(s).__name__)
 @pytest.mark.parametrize("kind", [*TABLES, "noisy"])
 @pytest.mark.parametrize(

@@ -71,6 +71,7 @@ def test_waiting_for_others_does_not() -> None:
     assert solution.status.seconds > 0.3
 
 
+@pytest.mark.long
 def test_a_time_limit_below_what_the_statistics_take_is_told_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

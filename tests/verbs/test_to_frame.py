@@ -50,6 +50,7 @@ def test_every_result_has_a_labelled_table() -> None:
         ist.to_frame(solution.dag, {})
 
 
+@pytest.mark.long
 def test_continuous_answers_and_ranges() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=300)

@@ -43,6 +43,7 @@ FILES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.usefixtures("library")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
@@ -93,6 +94,7 @@ DAMAGED: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DAMAGED)
 @pytest.mark.usefixtures("library")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
@@ -141,6 +143,7 @@ AMOUNTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", AMOUNTS)
 @pytest.mark.usefixtures("library")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
