@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum, StrEnum
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -31,8 +31,14 @@ def described(strategy: object) -> str:
     return type(strategy).__name__ + (f"({', '.join(options)})" if options else "")
 
 
-def _is_number(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether this is an integer, of Python or NumPy, and no Boolean."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether this is a real number, of Python or NumPy, and no Boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 LARGEST = 2**62
@@ -60,10 +66,10 @@ def require_integer(
     value = getattr(strategy, name)
     if value is None and optional:
         return
-    if _is_number(value, Integral) and least <= value <= most:
+    if is_integer(value) and least <= value <= most:
         return
     other = ", or None" if optional else ""
-    too_large = _is_number(value, Integral) and value > least
+    too_large = is_integer(value) and value > least
     upper = f" and at most {most}" if most < LARGEST or too_large else ""
     raise ArgumentError(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be an integer of at "
@@ -84,7 +90,7 @@ def require_integers(strategy: object, name: str, *, least: int) -> None:
     value = getattr(strategy, name)
     if isinstance(value, Iterable) and not isinstance(value, str):
         numbers = tuple(value)
-        if all(_is_number(v, Integral) and least <= v <= LARGEST for v in numbers):
+        if all(is_integer(v) and least <= v <= LARGEST for v in numbers):
             object.__setattr__(strategy, name, numbers)
             return
     raise ArgumentError(
@@ -96,7 +102,7 @@ def require_integers(strategy: object, name: str, *, least: int) -> None:
 def require_jobs(strategy: object, name: str) -> None:
     """Raise `ArgumentError` unless an option is a number of threads: 1 or more, or -1."""
     value = getattr(strategy, name)
-    if _is_number(value, Integral) and (1 <= value <= LARGEST or value == -1):
+    if is_integer(value) and (1 <= value <= LARGEST or value == -1):
         return
     raise ArgumentError(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be the number of "
@@ -129,7 +135,7 @@ def require_number(
     value = getattr(strategy, name)
     if value is None and optional:
         return
-    if _is_number(value, Real) and math.isfinite(value):
+    if is_number(value) and math.isfinite(value):
         low = -math.inf if least is None else least
         high = math.inf if below is None else below
         if low <= value < high and (above is None or value > above):
@@ -146,7 +152,7 @@ def require_number(
 
 def check_pseudo_count(pseudo_count: Any) -> None:
     """Raise `ArgumentError` unless the weight of a prior is a finite number of at least 0."""
-    if _is_number(pseudo_count, Real) and 0 <= pseudo_count < math.inf:
+    if is_number(pseudo_count) and 0 <= pseudo_count < math.inf:
         return
     raise ArgumentError(
         f"pseudo_count={pseudo_count!r} was given; pseudo_count must be a finite number of at "
@@ -156,7 +162,7 @@ def check_pseudo_count(pseudo_count: Any) -> None:
 
 def check_level(level: Any) -> None:
     """Raise `ArgumentError` unless the coverage of an interval is a number between 0 and 1."""
-    if _is_number(level, Real) and 0 < level < 1:
+    if is_number(level) and 0 < level < 1:
         return
     raise ArgumentError(
         f"level={level!r} was given; level must be a number between 0 and 1, such as 0.95 for a "

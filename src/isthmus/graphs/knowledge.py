@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import permutations
-from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from isthmus.graphs.names import (
 )
 from isthmus.graphs.orientation import Mixed
 from isthmus.graphs.partial import CPDAG, PDAG
+from isthmus.options import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -473,7 +473,7 @@ def _probabilities(given: Iterable[tuple[str, str, float]]) -> tuple[tuple[str, 
 def _expected_parents(given: object) -> float | None:
     if given is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, Real) or not 0 < float(given) < math.inf:
+    if not is_number(given) or not 0 < float(given) < math.inf:
         raise KnowledgeError(
             f"expected_parents must be a positive number, such as 1; {given!r} was given."
         )

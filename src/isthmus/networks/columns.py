@@ -16,6 +16,7 @@ from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError, DataError, SchemaError, counted, warn
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
+from isthmus.options import is_integer
 
 Level: TypeAlias = str | int | float | bool
 """A value of a discrete variable."""
@@ -341,8 +342,7 @@ def shares(logs: Floats) -> Floats:
 
 def check_simulations(simulations: int) -> None:
     """Raise unless a number of simulated rows is an integer of at least 1."""
-    number = isinstance(simulations, int | np.integer) and not isinstance(simulations, bool)
-    if not number or simulations < 1:
+    if not is_integer(simulations) or simulations < 1:
         raise ArgumentError(f"simulations is {simulations!r}; it must be an integer of at least 1.")
 
 

@@ -16,7 +16,13 @@ from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError, DataError, GraphError
 from isthmus.graphs import DAG
 from isthmus.networks import DiscreteNetwork
-from isthmus.options import require_boolean, require_instance, require_integer, require_number
+from isthmus.options import (
+    is_integer,
+    require_boolean,
+    require_instance,
+    require_integer,
+    require_number,
+)
 
 # --- Distributions of noise, noise variances and edge weights -----------------------------------
 
@@ -164,8 +170,7 @@ def stream(seed: int, purpose: Purpose, *path: int) -> np.random.Generator:
     path
         Additional keys, such as the index of a node.
     """
-    is_integer = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-    if not is_integer or seed < 0:
+    if not is_integer(seed) or seed < 0:
         raise DataError(f"seed must be a non-negative integer, not {seed!r}.")
     return np.random.default_rng([int(seed), int(purpose), *path])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, final
+from typing import Any, TypeGuard, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,11 @@ from isthmus.tables.frame import Frame, Precomputed
 from isthmus.tables.kinds import AsGiven
 from isthmus.tables.missing import Missing
 from isthmus.tables.names import as_narwhals, check_names
+
+
+def knows_kinds(data: object) -> TypeGuard[Source | Statistic]:
+    """Whether data know the kinds of their variables: a source or statistics, and no table."""
+    return isinstance(data, (Source, Statistic))
 
 
 def as_source(
@@ -65,13 +70,13 @@ def as_source(
         The column of a table that says to which group each row belongs. Statistics are then about
         the mean of each group.
     """
-    if groups is not None and isinstance(data, (Source, Statistic)):
+    if groups is not None and knows_kinds(data):
         source = data if isinstance(data, Source) else Precomputed(data)
         raise SchemaError(
             f"groups={groups!r} names a column of a table, and {source!r} has none. "
             f"{source.grouping}"
         )
-    if isinstance(data, (Source, Statistic)):
+    if knows_kinds(data):
         if kinds is not None:
             raise SchemaError(
                 "kinds are for tables; a source and statistics know their kinds. Say how to read "

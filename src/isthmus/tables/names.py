@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from numbers import Integral
 from typing import Any, TypeVar
 
 from isthmus.errors import SchemaError
+from isthmus.options import is_integer
 
 T = TypeVar("T")
 
@@ -41,8 +41,7 @@ def check_names(names: Iterable[object]) -> tuple[str, ...]:
 
 def as_name(name: object) -> object:
     """Return an integer as text, and anything else as it is."""
-    is_integer = isinstance(name, Integral) and not isinstance(name, bool)
-    return str(name) if is_integer else name
+    return str(name) if is_integer(name) else name
 
 
 def check_unique(names: Iterable[object]) -> None:

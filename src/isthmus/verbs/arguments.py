@@ -7,7 +7,6 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Collection, Mapping
-from numbers import Integral, Real
 from typing import Any, TypeAlias, TypeVar, cast
 
 import isthmus.samplers
@@ -17,13 +16,14 @@ import isthmus.tables
 from isthmus.errors import ArgumentError, MismatchError, a_type
 from isthmus.graphs import DAG, Knowledge
 from isthmus.networks.column_maps import SINCE
+from isthmus.options import is_integer, is_number
 from isthmus.results import Reading
 from isthmus.samplers.chains import Sampler
 from isthmus.scores.base import Score
 from isthmus.searches.base import Search
-from isthmus.statistics import Kind, Statistic
-from isthmus.tables import Missing, Source, TimeUnit, Transform, transformed
-from isthmus.tables.dispatch import names_of_table
+from isthmus.statistics import Kind
+from isthmus.tables import Missing, TimeUnit, Transform, transformed
+from isthmus.tables.dispatch import knows_kinds, names_of_table
 
 AnySampler: TypeAlias = Sampler[Any]
 AnyScore: TypeAlias = Score[Any, Any]
@@ -59,7 +59,7 @@ def check_transform(transform: object, data: object) -> Transform | None:
     """Return ``transform`` if it is None or a transform of a table; otherwise say what to write."""
     if transform is None:
         return None
-    if isinstance(data, (isthmus.tables.Source, Statistic)):
+    if knows_kinds(data):
         raise MismatchError(
             "transform is for tables; a source and statistics were read already. Transform the "
             "table first: isthmus.tables.transformed(table, transform).table."
@@ -152,9 +152,7 @@ def check_dag(dag: object) -> DAG:
 
 def check_seed(seed: object, name: str = "seed") -> int:
     """Return a seed that NumPy accepts; otherwise say what to write for this parameter."""
-    import numpy as np
-
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
+    if is_integer(seed) and seed >= 0:
         return int(seed)
     raise ArgumentError(f"{name} must be an integer of at least 0; {seed!r} was given.")
 
@@ -163,9 +161,8 @@ def check_time_limit(time_limit: object) -> float | None:
     """Return a number of seconds, or None for no limit."""
     if time_limit is None:
         return None
-    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
-    if is_number and float(time_limit) >= 0:  # type: ignore[arg-type]
-        return None if math.isinf(time_limit) else float(time_limit)  # type: ignore[arg-type]
+    if is_number(time_limit) and float(time_limit) >= 0:
+        return None if math.isinf(time_limit) else float(time_limit)
     raise ArgumentError(
         f"time_limit must be a number of seconds of at least 0, or None; {time_limit!r} was given."
     )
@@ -194,7 +191,7 @@ def check_count(
     """Refuse what is not an integer in a range; None is allowed if ``optional``."""
     if value is None and optional:
         return
-    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
+    if is_integer(value) and int(value) >= least:
         if most is None or int(value) <= most:
             return
         raise ArgumentError(f"{name} must be at most {most:,}; {value!r} was given.")
@@ -208,7 +205,7 @@ def check_jobs(jobs: object) -> int | None:
     """Return the number of threads, or None for processes."""
     if jobs is None:
         return None
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
+    if not is_integer(jobs) or (jobs < 1 and jobs != -1):
         raise ArgumentError(
             f"jobs must be the number of threads, -1 for one per core, or None to follow the "
             f"joblib configuration; {jobs!r} was given."
@@ -235,7 +232,7 @@ def as_read(
     kinds
         What the user said about some columns, which has precedence.
     """
-    if isinstance(data, (Source, Statistic)):
+    if knows_kinds(data):
         return data, kinds
     used = set(nodes).intersection(names_of_table(data))
     known = {str(kind) for kind in Kind}

@@ -23,8 +23,9 @@ from isthmus.graphs.names import listed
 from isthmus.networks import Level
 from isthmus.results.changes import Changes, MechanismChange
 from isthmus.scores.tests import likelihood_ratio
-from isthmus.statistics import CountPlan, Kind, Schema, Statistic, align_levels
+from isthmus.statistics import CountPlan, Kind, Schema, align_levels
 from isthmus.tables import Missing, Source, TimeUnit, as_source
+from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import check_count, check_dag, check_kinds, check_missing, check_seed
 from isthmus.verbs.prepare import refuse_left_to_scores
 
@@ -147,8 +148,8 @@ def _sources(
     """Return two sources whose variables are of the same kinds."""
     found: list[Source] = []
     for data in (before, after):
-        own: Any = None if isinstance(data, Source | Statistic) else kinds
-        if found and not isinstance(data, Source | Statistic):
+        own: Any = None if knows_kinds(data) else kinds
+        if found and not knows_kinds(data):
             # The second table is read as the first one was.
             schema = found[0].schema()
             own = {v: schema[v].kind for v in graph.nodes if v in schema.names} | dict(kinds or {})

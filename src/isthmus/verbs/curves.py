@@ -42,8 +42,9 @@ from isthmus.scores import (
     NonlinearLikelihoodRatio,
 )
 from isthmus.scores.base import EdgePrior
-from isthmus.statistics import Chebyshev, Kind, Moments, Statistic
-from isthmus.tables import NormalScores, Source, Transform, WithFeatures
+from isthmus.statistics import Chebyshev, Kind, Moments
+from isthmus.tables import NormalScores, Transform, WithFeatures
+from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import AnyScore, AnySearch
 from isthmus.verbs.defaults import choose_search, reporter_for
 from isthmus.verbs.prepare import Problem, prepare, with_prior
@@ -154,7 +155,7 @@ class Again:
 
     def on_normal_scores(self) -> Problem | None:
         """Prepare the data with their normal scores; None if the user chose the scale."""
-        if self.transform is not None or isinstance(self.data, (Source, Statistic)):
+        if self.transform is not None or knows_kinds(self.data):
             return None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the table was read before, and its notes given

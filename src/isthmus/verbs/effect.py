@@ -45,8 +45,9 @@ from isthmus.results.effects import (
     estimate_in_solution,
 )
 from isthmus.results.solution import Solution
-from isthmus.statistics import Kind, Moments, Schema, Statistic
+from isthmus.statistics import Kind, Moments, Schema
 from isthmus.tables import DropRows, ExpectationMaximisation, Missing, Source, TimeUnit, as_source
+from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import as_read, check_kinds, check_missing
 from isthmus.verbs.notes_rows import notes_on_errors
 
@@ -121,7 +122,7 @@ def effect(
     if isinstance(graph, Solution):
         solution, graph = graph, effect_class(graph)
         data, kinds = as_read(data, solution.reading, graph.nodes, kinds)
-        if groups is None and not isinstance(data, Source | Statistic):
+        if groups is None and not knows_kinds(data):
             groups = getattr(solution.statistics_kept, "groups", None)
         scores = scored_nodes(solution.reading.network_maps(solution.dag.nodes))
     observed = _observed(graph, (cause, effect), hidden)
@@ -129,7 +130,7 @@ def effect(
         data, kinds=kinds, columns=observed, missing=check_missing(missing), groups=groups
     )
     if isinstance(clusters, str) and clusters not in observed:
-        if isinstance(data, Source | Statistic):
+        if knows_kinds(data):
             raise MismatchError(
                 f"clusters={clusters!r} names a column of a table. Give the table itself, or one "
                 "label per row: clusters=[...]."

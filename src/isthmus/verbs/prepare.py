@@ -47,6 +47,7 @@ from isthmus.tables import (
     as_source,
     transformed,
 )
+from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import (
     AnyScore,
     AnySearch,
@@ -342,7 +343,7 @@ def prepare(
         )
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
-    fixed = data if isinstance(data, (Source, Statistic)) else None
+    fixed = data if knows_kinds(data) else None
     _require_kind(chosen, variables, accepts, fixed)
     plain, chosen = chosen, with_prior(source.adapt(chosen), known, source)
     requests = requests and not known.has_prior

@@ -11,6 +11,7 @@ from isthmus.errors import ArgumentError, MissingExtraError, a_type
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.table import FEW, Block
+from isthmus.options import is_number
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Summary
 from isthmus.tables import Missing, TimeUnit, as_source
 from isthmus.verbs.arguments import (
@@ -176,7 +177,7 @@ def parent_sets(
     """
     check_count(max_parents, "max_parents")
     time_limit = check_time_limit(time_limit)
-    if isinstance(slack, bool) or not isinstance(slack, (int, float)) or not slack >= 0:
+    if not is_number(slack) or not slack >= 0:
         raise ArgumentError(f"slack must be a number of at least 0; {slack!r} was given.")
     threads = check_jobs(jobs)
     problem = prepare(
