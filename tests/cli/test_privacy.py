@@ -195,3 +195,23 @@ def test_the_ledger_tells_what_was_spent(world: Path, capsys: pytest.CaptureFixt
     said = capsys.readouterr().out
     assert "ε = 0.5 in the study" in said
     assert "ε = 1.14 in all 2 studies together" in said
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_an_impact_assessment_says_what_the_study_says(
+    world: Path, capsys: pytest.CaptureFixture[str], *, exact: bool
+) -> None:
+    assert draft(world, *(["--exact"] if exact else ["--epsilon", 2])) == ExitCode.DONE
+    study = Study.read(world / "study" / "study.toml")
+    assert run("study", "assess", world / "study", "-o", world / "dpia.md") == ExitCode.DONE
+    text = (world / "dpia.md").read_text("utf-8")
+    assert study.identity.hex() in text
+    assert "| age | 0 to 120 |" in text
+    assert "| pressure | 0 to 300 |" in text
+    assert all(f"| {m.name} | {m.organisation} |" in text for m in study.members)
+    assert all(f"- `{name}`" in text for name in study.requests)
+    assert f"{study.expires:%Y-%m-%d}" in text
+    assert ("ε = 2, δ = 1e-06" in text) is not exact
+    assert ("no person from an analyst" in text) is exact
+    left = text.count("**To be completed:**")
+    assert f"{left} entries are left" in capsys.readouterr().out

@@ -31,6 +31,13 @@ def add(command: argparse.ArgumentParser) -> None:
     show = actions.add_parser("show", help=meaning, description=meaning)
     show.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
     show.set_defaults(run=_show)
+    meaning = "write a draft of a data protection impact assessment, filled from a study"
+    assess = actions.add_parser("assess", help=meaning, description=meaning)
+    assess.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
+    assess.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="Markdown file to write"
+    )
+    assess.set_defaults(run=_assess)
     meaning = "print the hash of the installed version, as studies list it"
     code = actions.add_parser("code", help=meaning, description=meaning)
     code.set_defaults(run=_code)
@@ -148,6 +155,18 @@ def _show(options: argparse.Namespace) -> ExitCode:
         signed=signed,
         not_signed=absent,
     )
+    return ExitCode.DONE
+
+
+def _assess(options: argparse.Namespace) -> ExitCode:
+    from isthmus_joint.commands.assessment import ASK, assessment
+
+    check_place(options.output)
+    text = assessment(joint.Folder(options.study).study())
+    options.output.write_text(text, encoding="utf-8")
+    left = counted(text.count(ASK), "entry")
+    say(f"Wrote {options.output}, in which {left} are left to complete.")
+    give(written=str(options.output), to_complete=text.count(ASK))
     return ExitCode.DONE
 
 
