@@ -17,7 +17,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from isthmus.arrays import Bools, Floats
+from isthmus.arrays import Floats
 from isthmus.fitting.families import ParentRows, fit_levels, fit_regression, robust
 from isthmus.networks import ConditionalGaussian, Hurdle
 from isthmus.networks.conditionals import (
@@ -287,8 +287,8 @@ _ROWS_PER_TERM = 10
 _SAME = 1e-6
 """Share of a term that the others do not explain below which it is not tried."""
 _SMALLEST = float(np.finfo(np.float64).tiny)
-_AT_ONCE = 2**24
-"""Numbers of terms that are computed at a time."""
+_AT_ONCE = 2**17
+"""Numbers of terms that are computed at a time: they stay in the processor's cache."""
 
 
 @final
@@ -305,12 +305,21 @@ class RegressionColumn(NamedTuple):
         The variable that it belongs to; the columns of a discrete one share it.
     number
         Whether it is a number, which can have a curve.
+    bends
+        Where such curves are constant or bend, by the quantiles of its rows.
     """
 
     name: str
     values: Floats
     variable: int
     number: bool
+    bends: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, values: Floats, variable: int, *, number: bool) -> RegressionColumn:
+        """Return a column, with the quantiles of its values."""
+        bends = np.quantile(values, (*_SATURATED, *_KNOTS)).tolist() if number else ()
+        return cls(name, values, variable, number, tuple(bends))
 
 
 @final
@@ -361,26 +370,45 @@ class CurvedTerm(NamedTuple):
 
 
 @final
+class Residuals(NamedTuple):
+    """What a fitted regression leaves of its rows, of which those with equal columns are one.
+
+    Attributes
+    ----------
+    design
+        The columns of the regression.
+    total, squares
+        Sums of the residuals and of their squares over the rows that are put together.
+    noise
+        Variance of the noise of a row, up to a factor.
+    """
+
+    design: Floats
+    total: Floats
+    squares: Floats
+    noise: Floats
+
+
+@final
 class Equation(NamedTuple):
     """A regression that may need further terms.
 
     Attributes
     ----------
     fit
-        Returns the design, the residuals and the variances of the noise, up to a factor, of some
-        rows, if the regression has some terms.
+        Returns what some rows leave, if the regression has some terms.
     lines
         Positions of the columns of which it may have curves and products.
-    rows
-        Its rows; by default all.
+    each
+        How many rows are put together in each row of the columns; zero for those of others.
     least
         The least variance of standardised residuals: 1 for probabilities, whose residuals are much
         smaller, and not random, if a level is separated from the others.
     """
 
-    fit: Callable[[tuple[CurvedTerm, ...]], tuple[Floats, Floats, Floats]]
+    fit: Callable[[tuple[CurvedTerm, ...]], Residuals]
     lines: tuple[int, ...]
-    rows: Bools | None = None
+    each: Floats
     least: float = _SMALLEST
 
 
@@ -398,7 +426,7 @@ def select_terms(
     have its shape, and the rest may be too small to be seen and large enough to matter.
     """
     chosen: tuple[CurvedTerm, ...] = ()
-    rows = min(len(columns[0].values) if e.rows is None else int(e.rows.sum()) for e in equations)
+    rows = min(int(e.each.sum()) for e in equations)
     while True:
         entering: dict[CurvedTerm, float] = {}
         for equation in equations:
@@ -422,38 +450,57 @@ def _best(
     tests: int,
 ) -> tuple[CurvedTerm, float] | None:
     """Return the term with the largest test, and by how much it exceeds its price."""
-    design, residual, noise = equation.fit(chosen)
-    own = np.ones(len(residual), np.bool_) if equation.rows is None else equation.rows
-    n, k = design.shape
+    design, total, squares, noise = equation.fit(chosen)
+    own = equation.each > 0.0
+    each = equation.each[own]
+    n, k = float(each.sum()), design.shape[1]
     if n < rows_needed(k - 1):
         return None
     candidates = [t for t in _candidates(columns, equation.lines, chosen) if t not in chosen]
     if not candidates:
         return None
-    root = np.sqrt(noise)
-    left, values, _ = np.linalg.svd(design * root[:, None], full_matrices=False)
-    left = left[:, values > values.max(initial=0.0) * _SAME]
-    rest = np.divide(residual, root, out=np.zeros(n), where=root > 0.0)
-    kept = 1.0 - np.einsum("ij,ij->i", left, left)
+    root = np.sqrt(noise * each)
+    left = design * root[:, None]
+    values, vectors = np.linalg.eigh(left.T @ left)
+    some = values > values.max(initial=0.0) * _SAME**2
+    left = left @ (vectors[:, some] / np.sqrt(values[some]))
+    rest, rest_squares = np.zeros(len(each)), np.zeros(len(each))
+    np.divide(total, np.sqrt(noise), out=rest, where=noise > 0.0)
+    np.divide(squares, noise, out=rest_squares, where=noise > 0.0)
+    kept = 1.0 - np.einsum("ij,ij->i", left, left) / each
+    unit = 1.0 / np.sqrt(each)
     tests_of = np.zeros(len(candidates))
-    step = max(_AT_ONCE // n, 1)
+    step = max(_AT_ONCE // len(own), 1)
     for start in range(0, len(candidates), step):
         part = candidates[start : start + step]
-        terms = np.stack([t.values(columns)[own] for t in part], axis=1)
-        terms = terms - terms.mean(axis=0)
-        whole = (terms**2 * noise[:, None]).sum(axis=0)
-        terms = terms * root[:, None]
-        terms -= left @ (left.T @ terms)
-        size = (terms**2).sum(axis=0)
+        terms = np.stack([t.values(columns)[own] for t in part])
+        terms -= (terms @ each)[:, None] / n
+        terms *= root
+        whole = np.einsum("ij,ij->i", terms, terms)
+        terms -= (terms @ left) @ left.T
+        size = np.einsum("ij,ij->i", terms, terms)
         good = size > _SAME * whole
-        terms = terms[:, good] / np.sqrt(size[good])
-        gain = terms.T @ rest
-        # Residuals with the term, and as they would be without their own row (HC3).
-        away = (rest[:, None] - terms * gain) / np.maximum(kept[:, None] - terms**2, _SAME)
-        spread = ((terms * away) ** 2).sum(axis=0)
-        tests_of[start : start + step][good] = gain**2 / np.maximum(spread, equation.least)
+        terms = terms[good] / np.sqrt(size[good])[:, None]
+        terms *= unit  # of a single row
+        gain = terms @ rest
+        # Residuals with the term, and as they would be without their own row (HC3): the sum of
+        # squares of the rows that are put together.
+        moved = terms * gain[:, None]
+        away = moved * each
+        away -= 2.0 * rest
+        away *= moved
+        away += rest_squares
+        np.square(terms, out=terms)
+        np.subtract(kept, terms, out=moved)
+        np.maximum(moved, _SAME, out=moved)
+        terms *= away
+        terms /= np.square(moved, out=moved)
+        tests_of[start : start + step][good] = gain**2 / np.maximum(
+            terms.sum(axis=1), equation.least
+        )
     price = np.log(n) + 2.0 * np.log(len(candidates) * tests)
-    place = int(np.argmax(tests_of))
+    # Of terms that are the same given the others, as rounding leaves them, the first.
+    place = int(np.argmax(tests_of >= tests_of.max() * (1.0 - _SAME)))
     excess = float(tests_of[place] - price)
     return (candidates[place], excess) if excess > 0.0 else None
 
@@ -466,8 +513,7 @@ def _candidates(
     for i in lines:
         if columns[i].number and i not in curved:
             yield from (CurvedTerm((i,) * degree) for degree in _CURVED_TERMS_DEGREES)
-            low, high = np.quantile(columns[i].values, _SATURATED).tolist()
-            yield CurvedTerm((i,), (low, high))
+            yield CurvedTerm((i,), (columns[i].bends[0], columns[i].bends[1]))
     if len(lines) * (len(lines) - 1) // 2 > _MOST_PRODUCTS:
         return
     for i, j in combinations(lines, 2):
@@ -481,7 +527,7 @@ def _candidates(
 def _curve(columns: Sequence[RegressionColumn], place: int) -> Iterator[CurvedTerm]:
     """Yield the terms of a spline of a column."""
     yield from (CurvedTerm((place,) * degree) for degree in _CURVED_TERMS_DEGREES)
-    for knot in np.quantile(columns[place].values, _KNOTS).tolist():
+    for knot in columns[place].bends[len(_SATURATED) :]:
         yield CurvedTerm((place,), (knot, np.inf))
 
 

@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from isthmus.arrays import Bools, Floats, Integers
 from isthmus.errors import DataError, counted
-from isthmus.fitting.curves import CurvedTerm, Equation, RegressionColumn, rows_needed, select_terms
+from isthmus.fitting.curves import (
+    CurvedTerm,
+    Equation,
+    RegressionColumn,
+    Residuals,
+    rows_needed,
+    select_terms,
+)
 from isthmus.fitting.incomplete import incomplete_error
+from isthmus.fitting.logit import distinct
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
 from isthmus.networks.conditionals import RANK, Spectrum, regress, spectrum
@@ -365,23 +373,45 @@ def check_clusters(clusters: Integers) -> None:
 def _selected(columns: Sequence[RegressionColumn], outcome: Floats) -> tuple[CurvedTerm, ...]:
     """Return the terms that tell of the outcome, or, of the other variables, of the cause."""
     everything = tuple(range(len(columns)))
-    ones = np.ones(len(outcome))
+    first, place = distinct([c.values for c in columns], len(outcome))
+    columns = [c._replace(values=c.values[first]) for c in columns]
+    each = np.bincount(place).astype(np.float64)
+    ones = np.ones(len(each))
 
     def regression(target: Floats, lines: tuple[int, ...]) -> Equation:
-        def fit(chosen: tuple[CurvedTerm, ...]) -> tuple[Floats, Floats, Floats]:
+        mean, within = grouped(target, place)
+
+        def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
             used = [t for t in chosen if set(t.factors) <= set(lines)]
             design = np.stack(
                 [ones, *(columns[i].values for i in lines), *(t.values(columns) for t in used)],
                 axis=1,
             )
-            return design, target - design @ np.linalg.lstsq(design, target, rcond=None)[0], ones
+            away = least_squares_residual(design, mean, each)
+            return Residuals(design, each * away, within + each * away**2, ones)
 
-        return Equation(fit, lines)
+        return Equation(fit, lines, each)
 
     equations = [regression(outcome / (outcome.std() or 1.0), everything)]
     if len(columns) > 1:
-        equations.append(regression(columns[0].values, everything[1:]))
+        equations.append(regression(columns[0].values[place], everything[1:]))
     return select_terms(columns, equations)
+
+
+def grouped(values: Floats, place: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Return the mean of each group of rows, and its sum of squares about it."""
+    each = np.bincount(place)
+    mean = np.bincount(place, values) / np.maximum(each, 1)
+    return mean, np.bincount(place, (values - mean[place]) ** 2).astype(np.float64)
+
+
+def least_squares_residual(design: Floats, target: Floats, each: Floats) -> Floats:
+    """Return the residuals of a regression whose rows count ``each`` times."""
+    parts = spectrum((design * each[:, None]).T @ design)
+    for _ in range(2):  # the second time removes what rounding has left
+        pull = (each * target) @ design / parts.spread
+        target = target - design @ (parts.solve(pull[:, None])[:, 0] / parts.spread)
+    return target
 
 
 def _partial(design: Floats, outcome: Floats) -> float:
@@ -525,7 +555,8 @@ def _challenged(
     spread = np.sqrt((centred[:, :-1] ** 2).mean(axis=0))
     own = variables or [(i, True) for i in range(len(regressors))]
     columns = [
-        RegressionColumn(v, centred[:, i] / spread[i], *own[i]) for i, v in enumerate(regressors)
+        RegressionColumn.of(v, centred[:, i] / spread[i], own[i][0], number=own[i][1])
+        for i, v in enumerate(regressors)
     ]
     return average_slope(columns, centred[:, -1], float(spread[0]), clusters)
 

@@ -8,7 +8,7 @@ Robins et al. 1994): the estimate is right if the model of the outcome or that o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -17,7 +17,13 @@ from numpy.typing import NDArray
 
 from isthmus.arrays import Bools, Floats, Integers
 from isthmus.errors import DataError, counted
-from isthmus.fitting.curves import CurvedTerm, Equation, RegressionColumn, select_terms
+from isthmus.fitting.curves import (
+    CurvedTerm,
+    Equation,
+    RegressionColumn,
+    Residuals,
+    select_terms,
+)
 from isthmus.fitting.effects import (
     FEW_ROWS,
     Combinations,
@@ -26,10 +32,12 @@ from isthmus.fitting.effects import (
     adjusted_effect,
     check_overlap,
     combinations,
+    grouped,
+    least_squares_residual,
     sandwich,
     with_covariates,
 )
-from isthmus.fitting.logit import contrasts, fit_logit
+from isthmus.fitting.logit import LogitFit, contrasts, distinct, fit_counts, fit_logit, tally
 from isthmus.graphs import DAG
 from isthmus.networks.conditionals import spectrum
 from isthmus.statistics import Kind, Moments, Schema
@@ -64,6 +72,7 @@ class _Variables(NamedTuple):
     effect: Floats
     given: Floats
     sizes: tuple[int, ...]
+    times: Floats | None = None  # how many rows each row of `given` stands for; None for one
 
 
 def standardised_effect(
@@ -157,7 +166,7 @@ def _columns(data: _Variables, names: tuple[str, ...]) -> list[RegressionColumn]
             levels = (((own == level).astype(np.float64)) for level in range(1, size))
             columns += [RegressionColumn(name, level, j, number=False) for level in levels]
         else:
-            columns.append(RegressionColumn(name, _scaled(own), j, number=True))
+            columns.append(RegressionColumn.of(name, _scaled(own), j, number=True))
     return columns
 
 
@@ -177,37 +186,96 @@ def _challenged(
     data: _Variables, change: tuple[int, int], columns: list[RegressionColumn], *, binary: bool
 ) -> tuple[CurvedTerm, ...]:
     """Return the terms that tell of the effect at one level of the cause, or of the cause."""
-    everyone = np.ones(len(data.cause), np.bool_)
-    lines = tuple(range(len(columns)))
-
-    def of_effect(rows: Bools) -> Equation:
-        def fit(chosen: tuple[CurvedTerm, ...]) -> tuple[Floats, Floats, Floats]:
-            wide = _extended(data, columns, chosen)
-            design, own = _design(wide, rows, slopes=not binary)[rows], data.effect[rows]
-            if not binary:
-                weights = np.linalg.lstsq(design, own, rcond=None)[0]
-                return design, own - design @ weights, np.ones(len(own))
-            chance = _shares(data.effect.astype(np.intp), 2, wide, rows)[rows, 1]
-            return design, own - chance, chance * (1.0 - chance)
-
-        return Equation(fit, lines, rows, *([1.0] if binary else []))
-
-    def of_cause(code: int) -> Equation:
-        def fit(chosen: tuple[CurvedTerm, ...]) -> tuple[Floats, Floats, Floats]:
-            wide = _extended(data, columns, chosen)
-            chance = _shares(data.cause, data.levels, wide, everyone)[:, code]
-            design = _design(wide, everyone, slopes=False)
-            return design, (data.cause == code) - chance, chance * (1.0 - chance)
-
-        return Equation(fit, lines, least=1.0)
-
     if not columns:
         return ()
+    # Rows with the same variables to adjust for are put together.
+    first, place = distinct([*data.given.T], len(data.cause))
+    times = np.bincount(place).astype(np.float64)
+    data = data._replace(given=data.given[first], times=times)
+    columns = [column._replace(values=column.values[first]) for column in columns]
+    lines, cells = tuple(range(len(columns))), len(first)
+    of_levels = tally(data.cause, place, data.levels)
+
+    def residuals(design: Floats, each: Floats, mean: Floats, fitted: Floats) -> Residuals:
+        # Of events, of which their shares tell everything.
+        noise, away = fitted * (1.0 - fitted), mean - fitted
+        return Residuals(design, each * away, each * (mean * (1.0 - mean) + away**2), noise)
+
+    def of_effect(code: int) -> Equation:
+        rows = data.cause == code
+        there = of_levels[code] > 0.0
+        inside = (np.cumsum(there) - 1)[place[rows]]
+        each, own = of_levels[code][there], data.effect[rows]
+        mean, within = grouped(own, inside)
+        shares = _Shares(np.rint(np.stack([each * (1.0 - mean), each * mean])), there)
+
+        def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
+            wide = _extended(data, columns, chosen)
+            design = _design(wide, of_levels[code], slopes=not binary)[there]
+            if binary:
+                return residuals(design, each, mean, shares(wide)[1])
+            away = least_squares_residual(design, mean, each)
+            return Residuals(design, each * away, within + each * away**2, np.ones(len(each)))
+
+        return Equation(fit, lines, of_levels[code], *([1.0] if binary else []))
+
+    of_cause_shares = _Shares(of_levels, np.ones(cells, np.bool_))
+
+    def of_cause(code: int) -> Equation:
+        def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
+            wide = _extended(data, columns, chosen)
+            design = _design(wide, times, slopes=False)
+            chances = of_cause_shares(wide)
+            return residuals(design, times, of_levels[code] / times, chances[code])
+
+        return Equation(fit, lines, times, least=1.0)
+
     codes = change[1:] if data.levels == 2 else change
-    return select_terms(
-        columns,
-        [*(of_effect(data.cause == code) for code in change), *(of_cause(c) for c in codes)],
+    return select_terms(columns, [*map(of_effect, change), *map(of_cause, codes)])
+
+
+@final
+class _Shares:
+    """Logistic regressions of the same events on more and more variables.
+
+    The search for the parameters of each starts at those of the one before.
+    """
+
+    def __init__(self, seen: Floats, there: Bools) -> None:
+        self.seen, self.there = seen, there
+        self.sizes: tuple[int, ...] = ()
+        self.last: LogitFit | None = None
+
+    def __call__(self, data: _Variables) -> Floats:
+        """Return the fitted probabilities, of shape (levels, rows)."""
+        if self.last is not None and data.sizes == self.sizes:
+            return self.last.chances
+        start = None
+        if self.last is not None:
+            model, more = self.last.model, len(data.sizes) - len(self.sizes)
+            slopes = np.concatenate([model.slopes, np.zeros((more, len(self.seen)))])
+            names = tuple(str(j) for j, size in enumerate(data.sizes) if not size)
+            start = replace(model, continuous=names, slopes=slopes)
+        given = _by_kind(data.given[self.there], data.sizes)
+        self.last = fit_counts(tuple(range(len(self.seen))), self.seen, *given, 1.0, start)
+        self.sizes = data.sizes
+        return self.last.chances
+
+
+def _by_kind(given: Floats, sizes: tuple[int, ...]) -> _ByKind:
+    """Return names, codes and sizes of discrete variables, and names and values of the others."""
+    discrete = [j for j, size in enumerate(sizes) if size]
+    numbers = [j for j, size in enumerate(sizes) if not size]
+    return (
+        tuple(map(str, discrete)),
+        [given[:, j].astype(np.intp) for j in discrete],
+        tuple(sizes[j] for j in discrete),
+        tuple(map(str, numbers)),
+        given[:, numbers],
     )
+
+
+_ByKind = tuple[tuple[str, ...], list[NDArray[np.intp]], tuple[int, ...], tuple[str, ...], Floats]
 
 
 def _stratified(
@@ -397,25 +465,14 @@ def _regressed(
 
 def _shares(own: NDArray[np.intp], levels: int, data: _Variables, rows: Bools) -> Floats:
     """Fit a logistic regression to some rows, and return the probabilities of all rows."""
-    discrete = [j for j, size in enumerate(data.sizes) if size]
-    numbers = [j for j, size in enumerate(data.sizes) if not size]
-    codes = [data.given[:, j].astype(np.intp) for j in discrete]
-    model = fit_logit(
-        tuple(range(levels)),
-        own[rows],
-        tuple(str(j) for j in discrete),
-        [column[rows] for column in codes],
-        tuple(data.sizes[j] for j in discrete),
-        tuple(str(j) for j in numbers),
-        data.given[rows][:, numbers],
-        1.0,
-    )
+    given = _by_kind(data.given[rows], data.sizes)
+    model = fit_logit(tuple(range(levels)), own[rows], *given, 1.0)
     columns = {str(j): data.given[:, j] for j in range(len(data.sizes))}
     shares: Floats = np.exp(model.log_probabilities(columns, len(own)))
     return shares
 
 
-def _design(data: _Variables, rows: Bools, *, slopes: bool) -> Floats:
+def _design(data: _Variables, rows: Bools | Floats, *, slopes: bool) -> Floats:
     """Return the columns of a regression: an intercept, numbers, and contrasts of levels.
 
     With slopes, if the first variable is the only discrete one, each of its levels with enough rows
@@ -424,11 +481,12 @@ def _design(data: _Variables, rows: Bools, *, slopes: bool) -> Floats:
     columns = [np.ones((len(rows), 1))]
     for j, size in enumerate(data.sizes):
         own = data.given[:, j]
-        columns.append(contrasts(size)[own.astype(np.intp)] if size else _scaled(own)[:, None])
+        scaled = contrasts(size)[own.astype(np.intp)] if size else _scaled(own, data.times)[:, None]
+        columns.append(scaled)
     numbers = len(data.sizes) - 1
     if slopes and numbers and data.sizes[0] and not any(data.sizes[1:]):
         needed = _PER_SLOPE * (1 + numbers)
-        counts = np.bincount(data.given[rows, 0].astype(np.intp), minlength=data.sizes[0])
+        counts = np.bincount(data.given[:, 0].astype(np.intp), rows, data.sizes[0])
         own_slopes = np.flatnonzero(counts >= needed)
         if len(own_slopes) == data.sizes[0]:
             own_slopes = own_slopes[1:]
@@ -438,10 +496,10 @@ def _design(data: _Variables, rows: Bools, *, slopes: bool) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
-def _scaled(numbers: Floats) -> Floats:
+def _scaled(numbers: Floats, times: Floats | None = None) -> Floats:
     """Return numbers in standard deviations from their mean."""
-    away: Floats = numbers - numbers.mean()
-    return away / (away.std() or 1.0)
+    away: Floats = numbers - np.average(numbers, weights=times)
+    return away / (np.sqrt(np.average(away**2, weights=times)) or 1.0)
 
 
 def _dummies(given: Floats, sizes: tuple[int, ...]) -> Floats:
