@@ -155,6 +155,7 @@ def test_times_are_refused_with_advice(constructor: Constructor) -> None:
         as_source(constructor({"when": when, "x": [1.0, 2.0]})).schema()
 
 
+@pytest.mark.long
 def test_odd_names(constructor: Constructor) -> None:
     rng = np.random.default_rng(5)
     names = ["a b", "naïve", 'quo"te', "it's", "select", "isthmus_n", "n"]
@@ -219,6 +220,7 @@ def test_integers_that_turn_out_to_be_many(lazy_constructor: Constructor) -> Non
     check_source(source, Frame(data))
 
 
+@pytest.mark.long
 def test_columns_are_read_alike(constructor: Constructor) -> None:
     rng, n = np.random.default_rng(6), 300
     data: Table = {

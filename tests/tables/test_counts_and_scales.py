@@ -42,6 +42,7 @@ def f1(solution: ist.Solution) -> float:
     return 2 * len(edges & SKELETON) / (len(edges) + len(SKELETON))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.parametrize("make", [likert, counts])
 def test_the_default_finds_what_a_gaussian_score_finds(make: Any) -> None:
@@ -88,6 +89,7 @@ def sources_of(values: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64])
 @pytest.mark.parametrize("distinct", [1, 2, 3, 4, 5, 6, 20, 21])
 def test_one_rule_for_every_source(distinct: int, dtype: Any) -> None:

@@ -148,6 +148,7 @@ def test_no_row_of_a_wide_table_leaves_a_database(
     assert "30 rows of 40 variables, streamed" in source.disclosure().entries[-1].what
 
 
+@pytest.mark.long
 @with_marks
 def test_patterns_of_missing_values_are_summed_up_in_sql(
     make_ibis_sqlite: Constructor, rows_sent: list[int], monkeypatch: pytest.MonkeyPatch

@@ -109,6 +109,7 @@ def test_things_that_are_no_tables() -> None:
         Frame(pl.DataFrame({"a": [[1]]})).schema()
 
 
+@pytest.mark.long
 def test_nothing_but_identifiers_is_refused() -> None:
     table = {"id": np.arange(70_000).astype(str)}
     with pytest.raises(SchemaError, match=r"No column.*identifier \(70,000 different values"):

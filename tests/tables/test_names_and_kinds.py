@@ -66,6 +66,7 @@ def odd_table(n: int = 60) -> Table:
     return table
 
 
+@pytest.mark.long
 def test_columns_may_have_any_name(constructor: Constructor) -> None:
     data = odd_table()
     check_source(as_source(constructor(data)), Frame(data))
@@ -76,6 +77,7 @@ def test_columns_may_have_any_name(constructor: Constructor) -> None:
     assert source.counts(plan) == Frame(discrete).counts(plan)
 
 
+@pytest.mark.long
 def test_odd_names_go_through_learn(constructor: Constructor) -> None:
     rng = np.random.default_rng(1)
     x = rng.normal(size=200)
@@ -244,6 +246,7 @@ INTEGERS: dict[str, tuple[Any, Kind]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", INTEGERS)
 def test_whole_numbers_with_fewer_than_five_values_are_discrete(
     name: str, constructor: Constructor

@@ -26,6 +26,7 @@ def test_numbers_of_a_series_say_that_they_are_always_continuous() -> None:
         ist.Series(text, lags=1, kinds={"z": "continuous"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "left_out"),
     [

@@ -13,6 +13,7 @@ pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("levels", [2, 256, 257, 65_536, 65_537])
 @pytest.mark.parametrize(
     "made",

@@ -61,6 +61,7 @@ def learned_quietly(data: dict[str, Any]) -> ist.Solution:
         return ist.learn(data)
 
 
+@pytest.mark.long
 def test_false_edges_of_lognormal_columns_vanish() -> None:
     plain, default, scored = 0, 0, 0
     for seed in range(6):
@@ -83,6 +84,7 @@ STEPS: list[Transform] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize("step", STEPS, ids=["scores", "knots", "quantiles", "fixed"])
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])

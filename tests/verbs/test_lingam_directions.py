@@ -61,6 +61,7 @@ def test_no_direction_is_stated(case: str) -> None:
         assert stated <= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("search", "nodes", "rows", "least"),
     [

@@ -46,6 +46,7 @@ def test_two_columns_in_either_order(order: tuple[str, str]) -> None:
     assert str(answer).startswith("not identified")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("known", [None, ist.Knowledge(tiers=[["b"], ["a", "c", "d"]])])
 def test_discrete_bounds_are_those_of_all_members(seed: int, known: ist.Knowledge | None) -> None:
@@ -82,6 +83,7 @@ def test_interventions_on_two_variables() -> None:
     assert answer.upper == pytest.approx(np.max(values, axis=0))
 
 
+@pytest.mark.long
 def test_gaussian_bounds_are_those_of_all_members() -> None:
     rng = np.random.default_rng(0)
     x = np.zeros((400, 5))

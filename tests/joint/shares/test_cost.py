@@ -29,6 +29,7 @@ def rehearsed(levels: list[int], owners: list[int], people: int, parents: int) -
     return rehearsal.work
 
 
+@pytest.mark.long
 def test_the_work_of_a_run_is_that_of_its_rehearsal() -> None:
     """Every variable gets the parents that a rehearsal gives it, so that both do the same."""
     rng, levels, owners = np.random.default_rng(0), [2, 3, 4], [0, 1, 0]

@@ -59,6 +59,7 @@ def test_missing_identifiers(missing: Any) -> None:
         canonical(["a", missing], TEXT, "id")
 
 
+@pytest.mark.long
 @settings(max_examples=40)
 @given(st.lists(st.text(), unique=True, max_size=8))
 def test_canonical_text_is_canonical(values: list[str]) -> None:

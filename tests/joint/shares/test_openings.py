@@ -184,6 +184,7 @@ def test_both_learn_the_same_shares() -> None:
     assert bank.ledger == shop.ledger == ["x"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "spent"), [("commitment", 0), ("share", 2)])
 @pytest.mark.parametrize("to", [(0, 1), (1,), (0,)])
 def test_after_a_crash_the_shares_are_the_same_or_none_had_left(

@@ -86,6 +86,7 @@ def test_numbers_of_bits_times_wide_numbers(pair: Pair) -> None:
     assert (added(first, second) == expected).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "shown"),
     [

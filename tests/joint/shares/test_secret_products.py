@@ -64,6 +64,7 @@ def bits_of(rng: np.random.Generator, *shape: int) -> NDArray[np.bool_]:
     return rng.random(shape) < 0.4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("widths", "chooser"), [((1, 1), 0), ((3, 5), 1), ((2, 17), 0)])
 def test_shares_add_up_to_the_counts(widths: tuple[int, int], chooser: int) -> None:
     """Of whole groups of people, of one more and of one less, one after the other."""
@@ -85,6 +86,7 @@ def test_shares_add_up_to_the_counts(widths: tuple[int, int], chooser: int) -> N
         assert (first + second == own[0].astype(np.int64).T @ own[1].astype(np.int64)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [127, 128, 12_700])
 def test_counts_of_all_rows(rows: int) -> None:
     (first, second), _ = products([np.ones((rows, 1), dtype=bool)] * 2)
@@ -99,6 +101,7 @@ def test_numbers_of_64_bits_with_signs() -> None:
     assert ((first + second).view(np.int64) == bits.astype(np.int64).T @ numbers).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lifted", [1, 20, 1 << 22])
 def test_many_messages_of_both(monkeypatch: pytest.MonkeyPatch, lifted: int) -> None:
     """More than the link holds, in both directions, and several products in one call."""
@@ -127,6 +130,7 @@ def _part(columns: NDArray[Any], places: list[int]) -> Callable[[slice], NDArray
     return lambda at: columns[at][:, places]
 
 
+@pytest.mark.long
 def test_a_share_and_all_messages_change_with_every_run() -> None:
     runs = [products([np.ones((200, 1), dtype=bool)] * 2) for _ in range(2)]
     shares = {int(share[0, 0]) for results, _ in runs for share in results}
@@ -136,6 +140,7 @@ def test_a_share_and_all_messages_change_with_every_run() -> None:
         assert messages[0].isdisjoint(messages[1])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("value", [False, True])
 def test_messages_look_random(value: bool) -> None:
     """Columns of zeros and of ones: half of the bits of each message, and of each column of it."""
@@ -172,6 +177,7 @@ def other_bits(places: list[int]) -> Callable[..., None]:
     return change
 
 
+@pytest.mark.long
 def test_different_bits_in_some_transfers_are_found() -> None:
     own = [np.zeros((10, 1), dtype=bool)] * 2
     (_, second), _ = products(own, change=other_bits(list(range(64))))
@@ -180,6 +186,7 @@ def test_different_bits_in_some_transfers_are_found() -> None:
     assert not isinstance(products(own, change=other_bits([]))[0][1], AbortedError)
 
 
+@pytest.mark.long
 def test_a_guess_of_the_secret_choice_is_right_half_of_the_time() -> None:
     """What a party can try: one bit of the other's secret, which ends the run if it is wrong."""
     own = [np.zeros((1, 1), dtype=bool)] * 2
@@ -207,6 +214,7 @@ def test_the_first_party_knows_one_key_and_the_second_both() -> None:
     assert (chosen[:, 2] == np.arange(300)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rank", [0, 1])
 @pytest.mark.parametrize("cut", [lambda d: d[:-1], lambda d: d + b"0", lambda _: b""])
 def test_messages_of_another_length_are_refused(rank: int, cut: Callable[[bytes], bytes]) -> None:
@@ -243,6 +251,7 @@ def test_transposed() -> None:
 # --- carries ------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 2**64 - 1)), min_size=1))
 @settings(max_examples=5, deadline=None)
 def test_carries(pairs: list[tuple[int, int]]) -> None:

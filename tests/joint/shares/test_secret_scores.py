@@ -65,6 +65,7 @@ def test_tables_are_exact_and_shares_are_not_the_tables(pair: Pair) -> None:
                 assert (np.abs(shares[k].view(np.int64)) > 2**20).all()
 
 
+@pytest.mark.long
 def test_functions_of_counts_are_within_tolerance(pair: Pair) -> None:
     n = 100_000
     rng = np.random.default_rng(2)
@@ -110,6 +111,7 @@ def signed(number: int) -> int:
     return number - (number >> 127 << 128)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [1, 2, 9, 100, 1000, 65_537, 10**6, 10**7, MOST_COUNTS])
 def test_the_error_of_a_cell_bounds_that_of_fixed_point_numbers(n: int) -> None:
     """z13: the arithmetic of both parties, also at the ends of intervals."""
@@ -131,6 +133,7 @@ def test_more_people_than_the_error_is_known_for() -> None:
         cell_error(MOST_COUNTS + 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("score", [("k2", 1.0), ("bdeu", 5.0), ("bic", 1.0)])
 def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
     # Variable 3 has a level that never occurs, and variable 5 only one level.
@@ -160,6 +163,7 @@ def test_cells_that_must_be_empty_hardly_add_to_the_error() -> None:
     assert 50 * TOLERANCE < scores.error((0, (1,))) < 60 * TOLERANCE + 2.0**-10
 
 
+@pytest.mark.long
 def test_ties_go_to_the_earlier_candidate(pair: Pair) -> None:
     """z08, z10: both parties have the same column, so that it is an exact tie for every child."""
     rng, levels, owners = np.random.default_rng(1), [4] * 10, [0, 1] * 5
