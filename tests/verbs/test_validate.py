@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -166,6 +167,7 @@ def test_a_class_is_one_of_its_members() -> None:
     table = rows()
     by_class = ist.validate(table, TRUE.cpdag(), permutations=0)
     assert by_class.agrees == ist.validate(table, TRUE, permutations=0).agrees
+    assert isinstance(by_class.dag, ist.DAG)
     assert by_class.dag.cpdag() == TRUE.cpdag()
 
 
@@ -184,3 +186,106 @@ def test_refusals() -> None:
         ist.validate(rows(), [("a", "b")])  # type: ignore[arg-type]
     with pytest.raises((GraphError, ist.errors.SchemaError)):
         ist.validate(rows(), ist.DAG(["a", "e"]))
+
+
+def with_hidden_cause(n: int = 800, seed: int = 2) -> pd.DataFrame:
+    """Numbers from a → b → d and c → d, where a cause of b and c is hidden."""
+    rng = np.random.default_rng(seed)
+    a, h = rng.normal(size=(2, n))
+    b = 0.7 * a + h + rng.normal(size=n)
+    c = h + rng.normal(size=n)
+    d = 0.6 * b + 0.6 * c + rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "d": d})
+
+
+HIDDEN = ist.DAG([*"abcdh"], [("a", "b"), ("b", "d"), ("c", "d"), ("h", "b"), ("h", "c")])
+
+
+def test_a_graph_with_hidden_causes_is_tested_by_its_separations() -> None:
+    table = with_hidden_cause()
+    pag = ist.PAG.from_dag(HIDDEN, hidden=["h"])
+    answer = ist.validate(table, pag)
+    assert answer.agrees
+    assert answer.dag == pag
+    expected = {
+        ("a", "c", ()): partial_p(table, "a", "c", []),
+        ("a", "d", ("b", "c")): partial_p(table, "a", "d", ["b", "c"]),
+    }
+    found = {(i.x, i.y, i.given): i.p_from_sums for i in answer.independences}
+    assert found == pytest.approx(expected)
+    assert answer.fisher_c is None
+    assert answer.shuffled is None
+    assert not answer.unsupported
+    # The DAG without the hidden cause objects; so does a PAG that lacks an edge.
+    assert not ist.validate(table, ist.DAG([*"abcd"], [("a", "b"), ("b", "d"), ("c", "d")])).agrees
+    less = ist.PAG([*"abcd"], [("a", "o->", "b"), ("b", "-->", "d")])
+    wrong = ist.validate(table, less)
+    assert {frozenset((i.x, i.y)) for i in wrong.objections} >= {frozenset("bc"), frozenset("cd")}
+    # An edge too many is listed, with its mark.
+    more = ist.PAG([*"abcd"], [*pag.edges, ("a", "o->", "c")])
+    assert ("a", "c") in {(e.cause, e.effect) for e in ist.validate(table, more).unsupported}
+    assert "a o-> c" in str(ist.validate(table, more))
+
+
+def test_graphs_with_hidden_causes_are_tested_everywhere_the_same() -> None:
+    frame = with_hidden_cause(300)
+    pag = ist.PAG.from_dag(HIDDEN, hidden=["h"])
+    expected = ist.validate(ist.summarise(frame), pag)
+    parts = {"r": frame[:100], "s": frame[100:200], "t": frame[200:]}
+    in_groups = frame.assign(site=np.repeat(["r", "s", "t"], 100))
+    for data in (duckdb.sql("from frame"), ist.summarise(frame)):
+        answer = ist.validate(data, pag)
+        for one, other in zip(answer.independences, expected.independences, strict=True):
+            assert one.p_from_sums == pytest.approx(other.p_from_sums, rel=1e-6)
+    within = ist.validate(in_groups, pag, groups="site")
+    joint = ist.validate(ist.Federation.simulate(parts), pag)
+    found = {(i.x, i.y): i.p_from_sums for i in joint.independences}
+    assert found == pytest.approx(
+        {(i.x, i.y): i.p_from_sums for i in within.independences}, rel=1e-4
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_separating_sets_separate_in_the_graph_with_hidden_causes(seed: int) -> None:
+    dag = simulate.erdos_renyi(9, 13, seed=seed)
+    hidden = [v for v in dag.nodes if len(dag.children(v)) > 1][:2]
+    pag = ist.PAG.from_dag(dag, hidden=hidden)
+    sets = pag.separating_sets()
+    adjacent = {frozenset((a, b)) for a, _, b in pag.edges}
+    assert len(sets) + len(adjacent) == len(pag.nodes) * (len(pag.nodes) - 1) // 2
+    for (x, y), given in sets.items():
+        assert dag.d_separated(x, y, given)
+        for left in given:
+            assert not dag.d_separated(x, y, [v for v in given if v != left])
+    again = pag.member()
+    assert ist.PAG.from_dag(again, hidden=again.nodes[len(pag.nodes) :]) == pag
+
+
+def test_the_picture_shows_what_the_data_ask_for() -> None:
+    table = rows(2000)
+    drawn = ist.DAG(list("abcd"), [("a", "b"), ("b", "c"), ("c", "d"), ("a", "c")])
+    answer = ist.validate(table, drawn, permutations=0)
+    assert {(i.x, i.y) for i in answer.objections} == {("a", "d"), ("b", "d")}
+    assert [(e.cause, e.effect) for e in answer.unsupported] == [("a", "c")]
+    assert set(answer.asked.edges) == {*TRUE.edges, ("b", "d")}
+    legend = answer.plot().get_legend()
+    assert legend is not None
+    told = " ".join(text.get_text() for text in legend.get_texts())
+    assert "missing" in told
+    assert "added" in told
+
+
+@pytest.mark.parametrize("search", [None, ist.BossFCI()])
+def test_reports_show_the_answer(search: ist.BossFCI | None, tmp_path: Path) -> None:
+    table = rows(800)
+    solution = ist.learn(table[:400], search=search)
+    own = ist.DAG(list("abcd")) if search is None else ist.PAG(list("abcd"))
+    answer = ist.validate(table[400:], own)
+    solution.report(tmp_path / "with.html", validation=answer)
+    text = (tmp_path / "with.html").read_text(encoding="utf-8")
+    assert '<details id="check">' in text
+    assert "object to the graph: they reject 6 of 6" in text
+    for objection in answer.objections:
+        assert f"<td>{objection}</td>" in text.replace('<td tabindex="0">', "<td>")
+    solution.report(tmp_path / "without.html")
+    assert 'id="check"' not in (tmp_path / "without.html").read_text(encoding="utf-8")

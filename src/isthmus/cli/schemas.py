@@ -130,7 +130,7 @@ FACTS: Mapping[str, Mapping[str, Schema]] = {
         "agrees": FLAG,
         "rows": WHOLE,
         "objections": many(INDEPENDENCE),
-        "unsupported": many(record(cause=TEXT, effect=TEXT, p_value=NUMBER)),
+        "unsupported": many(record(cause=TEXT, effect=TEXT, given=TEXTS, p_value=NUMBER)),
         "remarks": TEXTS,
     },
     "effect": {

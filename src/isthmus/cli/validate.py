@@ -42,10 +42,9 @@ def add(command: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Print whether the table agrees with the graph."""
     file = read_graph_file(options.graph)
-    graph = file.dag if isinstance(file.graph, ist.PAG) else file.graph
     answer = ist.validate(
         opened(options).table,
-        graph,
+        file.graph,
         alpha=options.alpha,
         kinds=kinds_of(options),
         missing=options.missing,

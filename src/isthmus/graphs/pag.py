@@ -437,6 +437,43 @@ class PAG:
             )
         return PAG(names, self.edges)
 
+    def member(self) -> DAG:
+        """Return a DAG with this PAG, in which hidden causes are nodes named ``hidden 1, 2, …``.
+
+        Circles of ``o->`` become tails, and those of ``o-o`` are directed without new colliders.
+        """
+        from isthmus.graphs.dag import DAG
+        from isthmus.graphs.partial import CPDAG
+
+        names, hidden = list(self._nodes), self.of_kind("<->")
+        causes = [f"hidden {k}" for k in range(1, len(hidden) + 1)]
+        if set(causes) & set(names):
+            raise GraphError(f"Rename the nodes {listed(sorted(set(causes) & set(names)))}.")
+        directed = [
+            (a, b) if kind[2] == ">" else (b, a)
+            for a, kind, b in self.edges
+            if kind not in ("<->", "o-o")
+        ]
+        directed += CPDAG(names, undirected=self.of_kind("o-o")).to_dag().edges
+        directed += [(h, end) for h, pair in zip(causes, hidden, strict=True) for end in pair]
+        return DAG([*names, *causes], directed)
+
+    def separating_sets(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """Return for each pair of nodes without an edge a smallest set that separates the two.
+
+        Smallest means that no variable can be left out. A pair that no set separates, which only
+        graphs that somebody drew have, is not there.
+        """
+        dag = self.member()
+        pairs = combinations(range(len(self._nodes)), 2)
+        free = ((i, j) for i, j in pairs if not self._matrix[i, j])
+        found = ((i, j, separator(dag, len(self._nodes), i, j)) for i, j in free)
+        return {
+            (self._nodes[i], self._nodes[j]): tuple(self._nodes[v] for v in bits(given))
+            for i, j, given in found
+            if given is not None
+        }
+
     def explain(self) -> str:
         """Return one sentence per edge that says what it means."""
         sentences = (f"{a} {EDGE_KINDS[kind]} {b}." for a, kind, b in self.edges)
@@ -478,6 +515,23 @@ class PAG:
             shown.append(" ".join(edge))
         words = f": {', '.join(shown)}" if shown else ""
         return f"PAG({counted(len(self._nodes), 'node')}, {counted(len(edges), 'edge')}{words})"
+
+
+def separator(dag: DAG, observed: int, x: int, y: int) -> int | None:
+    """Return a set that separates two nodes and from which none can be left out.
+
+    The first `observed` nodes may be in it; None if there is no such set.
+    """
+    parents = dag.parent_masks
+    children, both = transpose(parents, len(dag.nodes)), 1 << x | 1 << y
+    # If any set separates two variables, the ancestors of both do.
+    given = reach(both, parents) & ~both & (1 << observed) - 1
+    if connected(parents, children, 1 << x, given) >> y & 1:
+        return None
+    for v in bits(given):
+        if not connected(parents, children, 1 << x, given & ~(1 << v)) >> y & 1:
+            given &= ~(1 << v)
+    return given
 
 
 def _fill(graph: PAG, nodes: tuple[str, ...], matrix: NDArray[np.int8]) -> None:

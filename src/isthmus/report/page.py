@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from isthmus.errors import IsthmusError, ModelWarning
+from isthmus.errors import IsthmusError, ModelWarning, rounded
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.identification import Comparison, compare
 from isthmus.graphs.names import listed
@@ -22,6 +22,7 @@ from isthmus.watch import Status
 
 if TYPE_CHECKING:
     from isthmus.results.solution import Solution
+    from isthmus.results.validation import Validation
 
 # --- Content of a report: one record per page, whatever kind of result it shows -----------------
 
@@ -146,6 +147,29 @@ class RunAgain:
         return self.command if words[1:2] == [self.verb] else None
 
 
+@dataclass(frozen=True)
+class Check:
+    """Whether data agree with a graph.
+
+    Attributes
+    ----------
+    sentences
+        The answer in words.
+    objections
+        Independences that the data reject, and their p-values.
+    """
+
+    sentences: tuple[str, ...]
+    objections: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, validation: Validation) -> Check:
+        """Return the content of a result of `isthmus.validate`."""
+        lines = (line for line in str(validation).splitlines() if not line.startswith("  "))
+        rows = ((str(i), rounded(i.adjusted)) for i in validation.objections)
+        return cls(tuple(lines), tuple(rows))
+
+
 @dataclass(frozen=True, eq=False)
 class Page:
     """Content of a report.
@@ -180,6 +204,8 @@ class Page:
         Value of the first measure below which edges are hidden at first; None to show all.
     comparison
         Comparison with a reference graph.
+    check
+        Whether the data agree with the graph, if it was tested.
     run_again
         How to compute the result again.
     exports
@@ -203,6 +229,7 @@ class Page:
     diagnostics: Sequence[tuple[str, str]] = ()
     threshold: float | None = None
     comparison: Comparison | None = None
+    check: Check | None = None
     run_again: RunAgain = RunAgain()
     exports: Mapping[str, str] = field(default_factory=dict)
     draw: Callable[[], str] | None = None
@@ -307,6 +334,7 @@ def build_page(
     export: Export,
     reference: Graph | None = None,
     certainty: Certainty | None = None,
+    validation: Validation | None = None,
     facts: tuple[str, ...] = (),
     run_again: RunAgain = RunAgain(),
 ) -> Page:
@@ -326,6 +354,8 @@ def build_page(
         A graph to compare with.
     certainty
         How sure the edges are, if it was computed.
+    validation
+        Whether data agree with the graph, if it was tested.
     facts
         What stands beside the title.
     run_again
@@ -364,6 +394,7 @@ def build_page(
         releases=tuple((r.site, r.what, r.form, r.size) for r in result.disclosure.entries),
         diagnostics=search_diagnostics(result.score, result.status, result.details),
         comparison=None if reference is None else compare(graph, reference),
+        check=None if validation is None else Check.of(validation),
         run_again=run_again,
         exports=export(written),
         draw=lambda: draw(result.drawn, strengths),

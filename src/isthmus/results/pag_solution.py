@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, final
@@ -18,7 +18,7 @@ from isthmus.networks.rounding import rounded_rows
 from isthmus.plots.graph import PAG_LEGEND
 from isthmus.plots.svg import svg_graph
 from isthmus.report import Page
-from isthmus.report.page import PAG_MARKS, EdgeRow, search_diagnostics
+from isthmus.report.page import PAG_MARKS, Check, EdgeRow, search_diagnostics
 from isthmus.results.details import SearchDetails
 from isthmus.results.effects import EffectEstimate, estimate_pag_effect
 from isthmus.results.reading import Disclosure, Provenance, Reading, header_facts, run_again
@@ -27,6 +27,8 @@ from isthmus.watch import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from isthmus.results.validation import Validation
 
 
 @final
@@ -180,6 +182,7 @@ class PAGSolution:
         path: str | PathLike[str],
         *,
         title: str = "Learned network",
+        validation: Validation | None = None,
         table: str | None = None,
         command: str | None = None,
     ) -> None:
@@ -191,6 +194,9 @@ class PAGSolution:
             File to write. The page is self-contained: it opens offline and loads nothing.
         title
             Title of the page.
+        validation
+            The result of `isthmus.validate` for this graph, such as on rows that it was not learned
+            from.
         table
             Name of the table, such as its file, to be shown beside the title.
         command
@@ -199,6 +205,8 @@ class PAGSolution:
         from isthmus.report import render
 
         page = pag_page(self, title, table, command)
+        if validation is not None:
+            page = replace(page, check=Check.of(validation))
         Path(path).write_text(render(page), encoding="utf-8")
 
     def _repr_html_(self) -> str | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from isthmus.results.ensemble import Ensemble
     from isthmus.results.posterior import Posterior
+    from isthmus.results.validation import Validation
 
 
 PSEUDO_COUNT = 1.0
@@ -468,6 +469,7 @@ class Solution:
         title: str = "Learned network",
         reference: DAG | CPDAG | PDAG | None = None,
         certainty: Ensemble | Posterior | None = None,
+        validation: Validation | None = None,
         table: str | None = None,
         command: str | None = None,
     ) -> None:
@@ -484,6 +486,9 @@ class Solution:
         certainty
             The result of `isthmus.bootstrap` or `isthmus.sample` on the same data: edges then show
             their shares of the replicates, or their probabilities.
+        validation
+            The result of `isthmus.validate` for this graph, such as on rows that it was not learned
+            from.
         table
             Name of the table, such as its file, to be shown beside the title.
         command
@@ -506,6 +511,7 @@ class Solution:
             export=write_exports,
             reference=reference,
             certainty=sure,
+            validation=validation,
             facts=header_facts(table, rows),
             run_again=run_again(self.provenance, self.status, command),
         )

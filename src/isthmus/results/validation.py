@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
-from isthmus.errors import counted, rounded
+from isthmus.errors import MismatchError, counted, rounded
 from isthmus.frames import table_of
-from isthmus.graphs import DAG
+from isthmus.graphs import DAG, PAG
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SHOWN = 5
 """Maximum number of objections, and of edges, that are printed."""
@@ -24,7 +27,7 @@ class ImpliedIndependence:
     x, y
         The two variables; neither is a descendant of `y`.
     given
-        The parents of `y`.
+        The parents of `y`; of a PAG, a set that separates the two.
     p_value
         The p-value of the independence. With rows in memory it is the larger one of two: that from
         sums, and that of a test which allows for unequal variances.
@@ -55,13 +58,16 @@ class EdgeSupport:
     ----------
     cause, effect
         The two ends.
+    given
+        The other parents of `effect`; of a PAG, a set that separates the two without the edge.
     p_value
-        The p-value of independence of the two given the other parents of `effect`. A large one
-        means that the data do not show the edge, and not that there is none.
+        The p-value of independence of the two given these. A large one means that the data do not
+        show the edge, and not that there is none.
     """
 
     cause: str
     effect: str
+    given: tuple[str, ...]
     p_value: float
 
 
@@ -118,7 +124,7 @@ class Validation:
         What a reader should know about the tests.
     """
 
-    dag: DAG
+    dag: DAG | PAG
     n: int
     alpha: float
     independences: tuple[ImpliedIndependence, ...]
@@ -152,19 +158,46 @@ class Validation:
         """Edges that the data do not show."""
         return tuple(e for e in self.edges if not e.p_value <= self.alpha)
 
+    @property
+    def asked(self) -> DAG:
+        """The graph that the data ask for: with an edge per objection, without those not shown.
+
+        It is a picture of the answer and no estimate: one missing edge can cause several
+        objections. Edges of a PAG have no such graph.
+        """
+        if isinstance(self.dag, PAG):
+            raise MismatchError("A PAG has marks that no test decides. Look at its objections.")
+        weak = {(e.cause, e.effect) for e in self.unsupported}
+        kept = [edge for edge in self.dag.edges if edge not in weak]
+        return DAG(self.dag.nodes, [*kept, *((i.x, i.y) for i in self.objections)])
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the graph: what the data object to as missing edges, what they do not show as added.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on; by default those of a new figure.
+        options
+            Passed on to `isthmus.plots.plot_graph`.
+        """
+        from isthmus.plots import plot_graph
+
+        reference = None if isinstance(self.dag, PAG) else self.asked
+        return plot_graph(self.dag, ax=ax, **({"reference": reference} | options))
+
     def to_frame(self, like: object = None) -> Any:
         """Return one row per implied independence and per edge; see :func:`isthmus.to_frame`."""
         rows = [
             ("independence", i.x, i.y, ", ".join(i.given), i.p_value, i.adjusted)
             for i in self.independences
         ]
-        rows += [("edge", e.cause, e.effect, self._others(e), e.p_value, nan) for e in self.edges]
+        rows += [
+            ("edge", e.cause, e.effect, ", ".join(e.given), e.p_value, nan) for e in self.edges
+        ]
         names = ("claim", "x", "y", "given", "p_value", "adjusted")
         columns = zip(*rows, strict=True) if rows else ((),) * len(names)
         return table_of(dict(zip(names, columns, strict=True)), like)
-
-    def _others(self, edge: EdgeSupport) -> str:
-        return ", ".join(p for p in self.dag.parents(edge.effect) if p != edge.cause)
 
     def __str__(self) -> str:
         return "\n".join([*self._verdict(), *self._about_edges(), *self._global(), *self._notes()])
@@ -198,7 +231,10 @@ class Validation:
         return lines
 
     def _about_edges(self) -> list[str]:
-        weak = [f"{e.cause} → {e.effect}" for e in self.unsupported]
+        kinds = {} if isinstance(self.dag, DAG) else {(a, b): k for a, k, b in self.dag.edges}
+        weak = [
+            f"{e.cause} {kinds.get((e.cause, e.effect), '→')} {e.effect}" for e in self.unsupported
+        ]
         if not self.edges:
             return []
         edges = counted(len(self.edges), "edge")

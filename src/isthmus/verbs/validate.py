@@ -18,7 +18,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from isthmus.errors import ArgumentError, DataError, counted
-from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
+from isthmus.graphs import CPDAG, DAG, PAG, PDAG, Knowledge
+from isthmus.graphs.names import bits
+from isthmus.graphs.pag import separator
 from isthmus.objectives import INDEPENDENCE_TESTS, IndependenceTest
 from isthmus.results.validation import EdgeSupport, ImpliedIndependence, Shuffled, Validation
 from isthmus.scores import FisherZ, MixedLikelihoodRatio
@@ -47,7 +49,7 @@ _FROM_SUMS = (
 
 def validate(
     data: object,
-    dag: DAG | CPDAG | PDAG,
+    dag: DAG | CPDAG | PDAG | PAG,
     *,
     alpha: float = 0.05,
     test: AnyScore | None = None,
@@ -71,7 +73,8 @@ def validate(
         As for :func:`~isthmus.learn`. Columns that are not nodes of the graph are not used.
     dag
         The graph, as somebody drew it. Of an equivalence class, one member is tested, which has the
-        same independences as the others.
+        same independences as the others. Of a PAG, each pair without an edge is tested given a set
+        that separates the two; it has neither Fisher's C nor shuffled names.
     alpha
         Probability of any objection if the graph is true.
     test
@@ -98,7 +101,7 @@ def validate(
     >>> print(answer.objections[0])
     smoke and bronc
     """
-    graph = check_dag(dag.to_dag() if isinstance(dag, CPDAG | PDAG) else dag)
+    graph = dag if isinstance(dag, PAG) else _dag_of(dag)
     if not 0.0 < alpha < 1.0:
         raise ArgumentError(f"alpha={alpha!r} was given; it must be between 0 and 1, such as 0.05.")
     seed = check_seed(seed)
@@ -108,9 +111,8 @@ def validate(
     def choose(schema: Schema, within_groups: bool) -> tuple[AnyScore, str]:  # noqa: FBT001
         return _choose_test(schema.subset(graph.nodes), within_groups=within_groups)
 
-    claims = _claims(graph)
-    sets = [(c.x, c.y, *c.given) for c in claims]
-    sets += [(v, *graph.parents(v)) for v in graph.nodes]
+    claims, edges = _of_pag(graph) if isinstance(graph, PAG) else _of_dag(graph)
+    sets = [(c.x, c.y, *c.given) for c in (*claims, *edges)] + [(v,) for v in graph.nodes]
     problem = prepare(
         data,
         score=None if test is None else check_score(test),
@@ -118,7 +120,7 @@ def validate(
         kinds=kinds,
         missing=missing,
         groups=groups,
-        dag=graph,
+        dag=DAG(graph.nodes) if isinstance(graph, PAG) else graph,
         choose=choose,
         plan=CountPlan.sets(sets),
     )
@@ -131,37 +133,62 @@ def validate(
             f"{counted(left_out, 'independence')} could not be tested: the parents determine one "
             "of the two variables, or have too many combinations."
         )
-    everything = _everything(problem)
+    everything = None if isinstance(graph, PAG) else _everything(problem)
+    drawn = DAG(()) if isinstance(graph, PAG) else graph
     return Validation(
         graph,
         problem.statistics.number_of_rows,
         float(alpha),
         independences,
-        _support(graph, tests),
-        None if everything is None else _fisher_c(claims, graph, _Tests(everything)),
-        None if everything is None else _shuffled(everything, graph, permutations, seed),
-        _violated(graph, known),
+        _support(edges, tests),
+        None if everything is None else _fisher_c(claims, drawn, _Tests(everything)),
+        None if everything is None else _shuffled(everything, drawn, permutations, seed),
+        () if isinstance(graph, PAG) else _violated(graph, known),
         tuple(remarks),
     )
 
 
 class _Claim(NamedTuple):
-    """Two variables that a graph says are independent given the parents of the second one."""
+    """Two variables and others to condition on; for Fisher's C those of the union.
+
+    Without an edge between them they are independent given the others. With an edge they would be
+    if the edge were left out.
+    """
 
     x: str
     y: str
     given: tuple[str, ...]
-    union: tuple[str, ...]
+    union: tuple[str, ...] = ()
 
 
-def _claims(graph: DAG) -> list[_Claim]:
-    """Return a claim for each pair without an edge; the earlier variable comes first."""
+def _dag_of(graph: DAG | CPDAG | PDAG) -> DAG:
+    return check_dag(graph.to_dag() if isinstance(graph, CPDAG | PDAG) else graph)
+
+
+def _of_dag(graph: DAG) -> tuple[list[_Claim], list[_Claim]]:
+    """Return a claim for each pair without an edge, and one for each edge.
+
+    Both condition on the parents of the second variable, which is the later one.
+    """
     claims = []
     for x, y in combinations(graph.topological_order(), 2):
         if not graph.has_edge(x, y):
             given = graph.parents(y)
             claims.append(_Claim(x, y, given, tuple({*given, *graph.parents(x)})))
-    return claims
+    edges = [_Claim(a, b, tuple(p for p in graph.parents(b) if p != a)) for a, b in graph.edges]
+    return claims, edges
+
+
+def _of_pag(graph: PAG) -> tuple[list[_Claim], list[_Claim]]:
+    """Return the same of a graph with hidden causes, given sets that separate the two."""
+    claims = [_Claim(x, y, given) for (x, y), given in graph.separating_sets().items()]
+    member, observed, edges = graph.member(), len(graph.nodes), []
+    for a, _, b in graph.edges:
+        hidden = {h for h in member.nodes[observed:] if set(member.children(h)) == {a, b}}
+        kept = [e for e in member.edges if set(e) != {a, b} and e[0] not in hidden]
+        given = separator(DAG(member.nodes, kept), observed, graph.index(a), graph.index(b))
+        edges.append(_Claim(a, b, tuple(graph.nodes[v] for v in bits(given or 0))))
+    return claims, edges
 
 
 def _choose_test(schema: Schema, *, within_groups: bool) -> tuple[AnyScore, str]:
@@ -216,17 +243,14 @@ def _tested(claims: Sequence[_Claim], tests: _Tests) -> tuple[tuple[ImpliedIndep
     found, largest = [], 0.0
     for rank, k in enumerate(order):
         largest = max(largest, min(1.0, p_values[k] * (len(order) - rank)))
-        x, y, given, _ = claims[k]
+        x, y, given = claims[k][:3]
         sums = tests.from_sums(x, y, given)
         found.append(ImpliedIndependence(x, y, given, p_values[k], sums, largest))
     return tuple(found), len(claims) - len(order)
 
 
-def _support(graph: DAG, tests: _Tests) -> tuple[EdgeSupport, ...]:
-    found = [
-        EdgeSupport(a, b, tests.p_value(a, b, [p for p in graph.parents(b) if p != a]))
-        for a, b in graph.edges
-    ]
+def _support(edges: Sequence[_Claim], tests: _Tests) -> tuple[EdgeSupport, ...]:
+    found = [EdgeSupport(c.x, c.y, c.given, tests.p_value(c.x, c.y, c.given)) for c in edges]
     return tuple(sorted(found, key=lambda e: -1.0 if isnan(e.p_value) else -e.p_value))
 
 
