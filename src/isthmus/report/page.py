@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from isthmus.errors import IsthmusError, ModelWarning, rounded
+from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.identification import Comparison, compare
 from isthmus.graphs.names import listed
@@ -22,7 +22,6 @@ from isthmus.watch import Status
 
 if TYPE_CHECKING:
     from isthmus.results.solution import Solution
-    from isthmus.results.validation import Validation
 
 # --- Content of a report: one record per page, whatever kind of result it shows -----------------
 
@@ -161,13 +160,6 @@ class Check:
 
     sentences: tuple[str, ...]
     objections: tuple[tuple[str, str], ...]
-
-    @classmethod
-    def of(cls, validation: Validation) -> Check:
-        """Return the content of a result of `isthmus.validate`."""
-        lines = (line for line in str(validation).splitlines() if not line.startswith("  "))
-        rows = ((str(i), rounded(i.adjusted)) for i in validation.objections)
-        return cls(tuple(lines), tuple(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,7 +326,7 @@ def build_page(
     export: Export,
     reference: Graph | None = None,
     certainty: Certainty | None = None,
-    validation: Validation | None = None,
+    check: Check | None = None,
     facts: tuple[str, ...] = (),
     run_again: RunAgain = RunAgain(),
 ) -> Page:
@@ -354,7 +346,7 @@ def build_page(
         A graph to compare with.
     certainty
         How sure the edges are, if it was computed.
-    validation
+    check
         Whether data agree with the graph, if it was tested.
     facts
         What stands beside the title.
@@ -394,7 +386,7 @@ def build_page(
         releases=tuple((r.site, r.what, r.form, r.size) for r in result.disclosure.entries),
         diagnostics=search_diagnostics(result.score, result.status, result.details),
         comparison=None if reference is None else compare(graph, reference),
-        check=None if validation is None else Check.of(validation),
+        check=check,
         run_again=run_again,
         exports=export(written),
         draw=lambda: draw(result.drawn, strengths),

@@ -18,7 +18,7 @@ from isthmus.networks.rounding import rounded_rows
 from isthmus.plots.graph import PAG_LEGEND
 from isthmus.plots.svg import svg_graph
 from isthmus.report import Page
-from isthmus.report.page import PAG_MARKS, Check, EdgeRow, search_diagnostics
+from isthmus.report.page import PAG_MARKS, EdgeRow, search_diagnostics
 from isthmus.results.details import SearchDetails
 from isthmus.results.effects import EffectEstimate, estimate_pag_effect
 from isthmus.results.reading import Disclosure, Provenance, Reading, header_facts, run_again
@@ -206,7 +206,7 @@ class PAGSolution:
 
         page = pag_page(self, title, table, command)
         if validation is not None:
-            page = replace(page, check=Check.of(validation))
+            page = replace(page, check=validation.summary())
         Path(path).write_text(render(page), encoding="utf-8")
 
     def _repr_html_(self) -> str | None:

@@ -511,7 +511,7 @@ class Solution:
             export=write_exports,
             reference=reference,
             certainty=sure,
-            validation=validation,
+            check=None if validation is None else validation.summary(),
             facts=header_facts(table, rows),
             run_again=run_again(self.provenance, self.status, command),
         )

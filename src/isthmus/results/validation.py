@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from isthmus.errors import MismatchError, counted, rounded
 from isthmus.frames import table_of
 from isthmus.graphs import DAG, PAG
+from isthmus.report.page import Check
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -185,6 +186,12 @@ class Validation:
 
         reference = None if isinstance(self.dag, PAG) else self.asked
         return plot_graph(self.dag, ax=ax, **({"reference": reference} | options))
+
+    def summary(self) -> Check:
+        """Return the answer as reports show it: sentences, and a table of the objections."""
+        lines = (line for line in str(self).splitlines() if not line.startswith("  "))
+        rows = ((str(i), rounded(i.adjusted)) for i in self.objections)
+        return Check(tuple(lines), tuple(rows))
 
     def to_frame(self, like: object = None) -> Any:
         """Return one row per implied independence and per edge; see :func:`isthmus.to_frame`."""
