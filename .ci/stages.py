@@ -228,9 +228,10 @@ def wheel(job: Job, room: Room) -> None:
 
 
 def lint(job: Job, room: Room) -> None:
-    """Style and format."""
+    """Style and format, and the security of the workflows."""
     job.run(room.tool("ruff"), "check", ".")
     job.run(room.tool("ruff"), "format", "--check", ".")
+    job.run(room.tool("zizmor"), "--offline", "--quiet", ".github")
 
 
 def types(job: Job, room: Room) -> None:
