@@ -140,6 +140,48 @@ def test_a_level_that_only_one_site_has_shows_sums_of_this_site() -> None:
     assert read.tolist() == [(~own).sum(), own.sum()]
 
 
+def test_products_about_means_and_tables_of_all_rows_show_how_sites_differ() -> None:
+    """The difference is the products of the means of sites, which two sites have alone.
+
+    So are the moments of two studies, one about the means of sites and one of all rows. A site that
+    colludes subtracts its own part; what is left tells the totals of both other sites, given their
+    numbers of rows, up to which of them is which.
+    """
+    rng = np.random.default_rng(1)
+    level, names = {"north": 0.0, "east": 0.6, "south": -0.4}, ("hiv", "smoker", "old", "icu")
+    rates = dict(zip(names, (0.1, -0.2, 0.3, 0.15), strict=True))
+    tables: dict[str, Table] = {
+        site: {k: rng.random(n) < 0.3 + rate * level[site] for k, rate in rates.items()}
+        for site, n in SIZES.items()
+    }
+    plan = CountPlan.up_to(2)
+    schema, asked = Schema.discrete(dict.fromkeys(names, (False, True))), ("moments", "counts")
+    terms: dict[str, Any] = {"requests": asked, "plan": plan, "within_sites": True}
+    federation = Attacked(tables, schema, {}, **terms).federation()
+    moments, counts = federation.moments(), federation.counts(plan)
+    pairs = np.array(
+        [
+            [
+                np.asarray(counts.table((a, b)))[1, 1] if a != b else counts.table((a,))[1]
+                for b in names
+            ]
+            for a in names
+        ]
+    )
+    means = pairs - moments.shifted(moments.mean()).gram
+    totals = {site: np.array([table[k].sum() for k in names]) for site, table in tables.items()}
+    parts = {site: np.outer(t, t) / SIZES[site] for site, t in totals.items()}
+    np.testing.assert_allclose(means, sum(parts.values()), atol=0.5 * len(SIZES))
+
+    rest, number = pairs.diagonal() - totals["south"], SIZES["north"] + SIZES["east"]
+    left = means - parts["south"] - np.outer(rest, rest) / number
+    values, vectors = np.linalg.eigh(left)
+    apart = vectors[:, -1] * np.sqrt(values[-1] * SIZES["north"] * SIZES["east"] / number)
+    share = rest * SIZES["north"] / number
+    errors = [np.abs(share + sign * apart - totals["north"]).max() for sign in (1, -1)]
+    assert min(errors) < 2.0
+
+
 # --- tables that are refused ---------------------------------------------------------------------
 
 

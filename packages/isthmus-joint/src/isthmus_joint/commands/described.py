@@ -49,6 +49,10 @@ def products_of(study: Any) -> list[str]:
     products = {joint.AskMoments.name, joint.AskFeatures.name} & study.requests
     if study.privacy is not None or not products or not study.protocol.results_add_up:
         return []
+    if study.within_sites and joint.AskCounts.name in study.requests:
+        return [
+            "  products   about the means of each site; with the tables, they tell how sites differ"
+        ]
     if study.within_sites:
         return ["  products   about the means of each site: differences between sites stay there"]
     return ["  products   of all rows: sites of different levels can cause edges"]
