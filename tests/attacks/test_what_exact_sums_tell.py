@@ -172,6 +172,10 @@ def test_products_about_means_and_tables_of_all_rows_show_how_sites_differ() -> 
     totals = {site: np.array([table[k].sum() for k in names]) for site, table in tables.items()}
     parts = {site: np.outer(t, t) / SIZES[site] for site, t in totals.items()}
     np.testing.assert_allclose(means, sum(parts.values()), atol=0.5 * len(SIZES))
+    # Without tables: the square of a level is the level.
+    sums = sum(SIZES.values()) * moments.mean()
+    squares = sums - np.diag(moments.shifted(moments.mean()).gram)
+    np.testing.assert_allclose(squares, np.diag(means), atol=1e-6)
 
     rest, number = pairs.diagonal() - totals["south"], SIZES["north"] + SIZES["east"]
     left = means - parts["south"] - np.outer(rest, rest) / number

@@ -46,13 +46,13 @@ def described(study: Any) -> str:
 
 def products_of(study: Any) -> list[str]:
     """Return whether products are about the means of sites, for exact sums of products."""
+    from isthmus.statistics import Kind
+
     products = {joint.AskMoments.name, joint.AskFeatures.name} & study.requests
     if study.privacy is not None or not products or not study.protocol.results_add_up:
         return []
-    if study.within_sites and joint.AskCounts.name in study.requests:
-        return [
-            "  products   about the means of each site; with the tables, they tell how sites differ"
-        ]
+    if study.within_sites and study.schema.of_kind(Kind.DISCRETE):
+        return ["  products   about the means of each site; those of levels tell how sites differ"]
     if study.within_sites:
         return ["  products   about the means of each site: differences between sites stay there"]
     return ["  products   of all rows: sites of different levels can cause edges"]
