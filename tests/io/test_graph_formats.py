@@ -116,6 +116,20 @@ def test_graphml_errors(text: str, message: str) -> None:
         io.from_graphml(text)
 
 
+def test_xml_is_text_whatever_encoding_it_declares() -> None:
+    named = graphml('<node id="é"/>')
+    for encoding in ("ISO-8859-1", "UTF-16", "nonsense"):
+        body = named.split("?>")[-1]
+        declared = f'<?xml version="1.0" encoding="{encoding}"?>{body}'
+        assert io.from_graphml(declared) == DAG(["é"], [])
+
+
+@pytest.mark.parametrize("text", ["graph [ node 1 ]", 'graph [ edge "a" ]'])
+def test_gml_with_a_value_for_a_list_is_refused(text: str) -> None:
+    with pytest.raises(FormatError, match="no list"):
+        io.from_gml(text)
+
+
 def test_graphml_is_safe_from_entities() -> None:
     laughs = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10 if i else "ha"}">' for i in range(12))
     bomb = f"<?xml version='1.0'?><!DOCTYPE g [{laughs}]><graphml><graph id='&l11;'/></graphml>"

@@ -262,9 +262,9 @@ def from_gml(text: str, kind: Kind | None = None) -> Graph:
     names: dict[str, str] = {}
     directed: list[Pair] = []
     undirected: list[Pair] = []
-    for node in (dict(own) for key, own in content if key == "node"):
+    for node in (_fields(own, key) for key, own in content if key == "node"):
         names[_get(node, "id", "node")] = str(node.get("label", node.get("id")))
-    for edge in (dict(own) for key, own in content if key == "edge"):
+    for edge in (_fields(own, key) for key, own in content if key == "edge"):
         ends = [_get(edge, end, "edge") for end in ("source", "target")]
         unknown = [end for end in ends if end not in names]
         if unknown:
@@ -283,6 +283,12 @@ def read_gml(path: str | PathLike[str], kind: Kind | None = None) -> Graph:
 def write_gml(graph: Graph, path: str | PathLike[str]) -> None:
     """Write a graph to a GML file."""
     write_text(to_gml(graph), path)
+
+
+def _fields(value: Any, key: str) -> dict[str, Any]:
+    if not isinstance(value, list):
+        raise FormatError(f"A {key} of the GML text is {value!r}, which is no list in [ ].")
+    return dict(value)
 
 
 def _get(item: dict[str, Any], key: str, what: str) -> str:

@@ -72,7 +72,7 @@ def parse_xml(text: str, root: str) -> Element:
     """
     stack: list[Element] = []
     roots: list[Element] = []
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate("utf-8")  # whatever the declaration says: text is decoded
     parser.buffer_text = True
 
     def start(tag: str, attributes: dict[str, str]) -> None:
