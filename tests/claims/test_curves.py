@@ -55,6 +55,21 @@ def test_effects_of_one_cause_are_not_joined(shape: str, n: int) -> None:
     assert true == 5.0
 
 
+@pytest.mark.parametrize("n", [500, 3000])
+def test_effects_that_rise_and_fall_are_found(n: int) -> None:
+    """In the direction of the cause, nothing is gained, and nothing is explained."""
+    counts = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=n)
+        table = {"z": z} | {f"y{i}": z**2 + rng.normal(size=n) for i in range(3)}
+        table |= {"y3": np.abs(z) + 0.5 * rng.normal(size=n), "y4": z + rng.normal(size=n)}
+        counts.append(false_and_true(learned(table).dag))
+        pag = learned(table, search=ist.BossFCI()).pag
+        assert sum("z" in (a, b) for a, _, b in pag.edges) >= 4
+    assert counts == [(0, 5)] * 2
+
+
 def test_lines_alone_join_them() -> None:
     """So the tests above can fail."""
     table = effects_of_one_cause("curve", 5000, 0)

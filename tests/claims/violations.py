@@ -141,6 +141,11 @@ def _saturating(rng: Rng) -> Effect:
     return lambda z, e: np.tanh(z) + 0.5 * e
 
 
+@of_shape("rises and falls (parabola)")
+def _parabola(rng: Rng) -> Effect:
+    return lambda z, e: z**2 + e
+
+
 @of_shape("three levels")
 def _levels(rng: Rng) -> Effect:
     return lambda z, e: np.array(list("lmh"))[np.digitize(1.5 * z + e, [-1, 1])]

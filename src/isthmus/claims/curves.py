@@ -184,10 +184,18 @@ def _without_explained(
             if (a, b) in required:
                 continue
             ends = [(a, b), (b, a)] if b in graph.open[a] else [(a, b)]
-            found = min(
-                gain(child, [*graph.other_parents(parent, child)][-1], parent)
+            gained = [
+                (gain(child, [*graph.other_parents(parent, child)][-1], parent), parent, child)
                 for parent, child in ends
-            )
+            ]
+            # The mean of a cause does not depend on an effect that rises and falls with it, so in
+            # that direction there is nothing that others could explain.
+            telling = [
+                value
+                for value, parent, child in gained
+                if value >= 0.0 or score.gain(child, [], parent) > 0.0
+            ]
+            found = min(telling) if telling else max(value for value, *_ in gained)
             if found < least:
                 weakest, least = (a, b), found
         if weakest is None:
