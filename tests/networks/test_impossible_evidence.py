@@ -37,3 +37,17 @@ def test_mixed_predictions_refuse_impossible_rows() -> None:
     for ask in (network.predict, network.predict_probabilities):
         with pytest.raises(DataError, match="probability zero"):
             ask(given, "a")
+
+
+def test_evidence_that_tells_nothing_is_impossible_all_the_same() -> None:
+    """What is not connected with the targets is left out, unless it can be impossible."""
+    dag = ist.DAG(["a", "b", "c", "x"], [("b", "c")])
+    levels = dict.fromkeys("abcx", ("n", "y"))
+    tables = {v: np.array([0.5, 0.5]) for v in "abx"} | {"c": np.array([[0.2, 0.8], [1.0, 0.0]])}
+    network = DiscreteNetwork(dag, levels, tables)
+    expected = pytest.approx(np.array([0.5, 0.5]))
+    for evidence in ({"b": "n", "c": "y"}, {"c": "y"}, {"x": "y"}, {"b": {"n": 0.0, "y": 1.0}}):
+        assert np.asarray(network.query("a", evidence=evidence)) == expected
+    for evidence in ({"b": "y", "c": "y"}, {"b": {"n": 0.0, "y": 1.0}, "c": "y"}):
+        with pytest.raises(DataError):
+            network.query("a", evidence=evidence)

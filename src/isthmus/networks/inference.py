@@ -25,6 +25,8 @@ _CELLS = 2**22
 """Maximum number of elements in an array for several rows; more rows are split."""
 _LARGEST = 2**26
 """Maximum number of elements in an array: 512 MB."""
+_LITTLE = 2**10
+"""Elements per variable that are summed as fast as a better order is found."""
 
 
 class _Factor(NamedTuple):
@@ -55,6 +57,7 @@ class Elimination:
             own if own.ndim == len(parents) + 2 else own[None]
             for own, parents in zip(scaled, self._parents, strict=True)
         ]
+        self._all_positive: dict[int, bool] = {}
 
     def joint(
         self,
@@ -155,9 +158,14 @@ class Elimination:
         shape = [self._sizes[t] for t in targets]
         open_ones = tuple(t for t in targets if self._sizes[t] > 1)
         families = self._families([*targets, *given, *likelihoods], given)
-        if near:
-            part = _connected(families, targets)
-            families = {v: scope for v, scope in families.items() if part.intersection(scope)}
+        part = _connected(families, targets)
+        # What is not connected with the targets can only make the evidence impossible.
+        families = {
+            v: scope
+            for v, scope in families.items()
+            if not part.isdisjoint(scope)
+            or not (near or (self._positive(v) and v not in likelihoods))
+        }
         order = self._order(families.values(), open_ones)
         cells = max((self._cells(v, order) for v in order), default=1)
         step = max(_CELLS // max(cells, prod(shape)), 1)
@@ -167,10 +175,16 @@ class Elimination:
             codes = {v: c[here] if len(c) > 1 else c for v, c in given.items()}
             factors = self._factors(families, codes, likelihoods, here)
             rest, scale[here] = self._eliminate(factors, order)
-            product = _product(rest, open_ones)
+            wide = tuple(sorted(open_ones))
+            product = _product(rest, wide).transpose(0, *(1 + wide.index(t) for t in open_ones))
             values[here] = product.reshape(len(product), *shape)
         scale[values.reshape(n, prod(shape)).sum(axis=1) == 0] = -np.inf
         return values, scale
+
+    def _positive(self, v: int) -> bool:
+        if v not in self._all_positive:
+            self._all_positive[v] = bool(self._tables[v].min() > 0.0)
+        return self._all_positive[v]
 
     def _families(self, asked: Iterable[int], given: Collection[int]) -> Families:
         """Return the nodes whose tables matter, with the unknown variables in each of them."""
@@ -210,9 +224,17 @@ class Elimination:
         return factors
 
     def _order(self, scopes: Collection[tuple[int, ...]], kept: Collection[int]) -> Order:
-        """Return an elimination order, the better of two heuristics; raise if none is feasible."""
-        orders = [greedy_order(scopes, self._sizes, kept, fill=fill) for fill in (False, True)]
-        best = min(orders, key=lambda order: sum(self._cells(v, order) for v in order))
+        """Return an elimination order, the better of two heuristics; raise if none is feasible.
+
+        The second is tried only if it can save more work than it costs.
+        """
+
+        def work(order: Order) -> int:
+            return sum([self._cells(v, order) for v in order])
+
+        best = greedy_order(scopes, self._sizes, kept)
+        if work(best) > _LITTLE * len(best):
+            best = min(best, greedy_order(scopes, self._sizes, kept, fill=True), key=work)
         widest = max(best, key=lambda v: self._cells(v, best), default=None)
         if widest is not None and self._cells(widest, best) > _LARGEST:
             names = sorted(self._names[v] for v in {widest, *best[widest]})
@@ -225,7 +247,7 @@ class Elimination:
         return best
 
     def _cells(self, v: int, order: Order) -> int:
-        return prod(self._sizes[u] for u in (v, *order[v]))
+        return prod([self._sizes[u] for u in order[v]], start=self._sizes[v])
 
     def _eliminate(
         self, factors: Sequence[_Factor], order: Order, steps: list[_Factor] | None = None
@@ -238,31 +260,46 @@ class Elimination:
         waiting: dict[int, list[_Factor]] = {v: [] for v in order}
         rank = {v: i for i, v in enumerate(order)}
         rest: list[_Factor] = []
-        scale: Floats = np.zeros(1)
+        logs: list[Floats] = []
 
         def put(factor: _Factor) -> None:
-            nonlocal scale
-            if not factor.scope:
-                with np.errstate(divide="ignore"):
-                    scale = scale + np.log(factor.values)
-                return
-            first = min(factor.scope, key=lambda v: rank.get(v, len(rank)))
-            waiting.get(first, rest).append(factor)
+            if factor.scope:
+                waiting.get(factor.scope[0], rest).append(factor)
+            else:
+                logs.append(factor.values)
 
+        # Axes in the order of elimination, so that products need no transposition.
+        rank |= {v: len(rank) + v for f in factors for v in f.scope if v not in rank}
+        place = rank.__getitem__
         for factor in factors:
-            put(factor)
+            scope = tuple(sorted(factor.scope, key=place))
+            values = factor.values
+            if scope != factor.scope:
+                values = values.transpose(0, *(1 + factor.scope.index(v) for v in scope))
+            put(_Factor(scope, values))
         for v in order:
             own = waiting.pop(v)
-            others = tuple(sorted(set().union(*(f.scope for f in own)) - {v}))
-            values = _product(own, (v, *others))
+            scope = own[0].scope
+            if len(own) > 1:
+                scope = tuple(sorted(set(scope).union(*[f.scope for f in own[1:]]), key=place))
+            values = _product(own, scope)
             if steps is not None:
-                steps.append(_Factor((v, *others), values))
+                steps.append(_Factor(scope, values))
             message = values.sum(axis=1) if steps is None else values.max(axis=1)
             # Scaled, so that products of many small numbers do not vanish.
-            largest = message.reshape(len(message), -1).max(axis=1)
-            largest[largest == 0] = 1.0
-            scale = scale + np.log(largest)
-            put(_Factor(others, message / largest.reshape(-1, *[1] * len(others))))
+            if len(message) == 1:
+                largest = message.max(keepdims=True).reshape(1)
+            else:
+                largest = message.reshape(len(message), -1).max(axis=1)
+            if not largest.all():
+                largest[largest == 0] = 1.0
+            logs.append(largest)
+            scaled = message / (largest if len(largest) == 1 else spread(largest, (), scope[1:]))
+            put(_Factor(scope[1:], scaled))
+        scale: Floats = np.zeros(1)
+        with np.errstate(divide="ignore"):
+            for largest in logs:
+                scale = scale + np.log(largest)
         return rest, scale
 
 
@@ -300,7 +337,7 @@ def greedy_order(
 
     def cost(v: int) -> tuple[int, int]:
         if not fill:
-            return prod(sizes[u] for u in near[v]), v
+            return prod([sizes[u] for u in near[v]]), v
         pairs = combinations(near[v] - {v}, 2)
         return sum(sizes[a] * sizes[b] for a, b in pairs if b not in near[a]), v
 
@@ -311,7 +348,8 @@ def greedy_order(
         del costs[best]
         order[best] = near.pop(best) - {best}
         for u in order[best]:
-            near[u] = (near[u] | order[best]) - {best}
+            near[u] |= order[best]
+            near[u].discard(best)
         changed = set(order[best])
         if fill:
             changed = changed.union(*(near[u] for u in order[best]))
@@ -328,11 +366,15 @@ def spread(part: Floats, scope: tuple[int, ...], wide: tuple[int, ...]) -> Float
 
 
 def _product(factors: Sequence[_Factor], scope: tuple[int, ...]) -> Floats:
-    """Multiply factors of these variables, small ones first."""
-    values = np.ones((1,) * (1 + len(scope)))
-    for factor in sorted(factors, key=lambda f: f.values.size):
-        values = values * spread(factor.values, factor.scope, scope)
-    return values
+    """Multiply factors, small ones first, whose axes have the order of these variables."""
+    values: Floats | None = None
+    for factor in sorted(factors, key=lambda f: f.values.size) if len(factors) > 1 else factors:
+        own = factor.values
+        if len(factor.scope) < len(scope):
+            lengths = iter(own.shape[1:])
+            own = own.reshape(len(own), *[next(lengths) if v in factor.scope else 1 for v in scope])
+        values = own if values is None else values * own
+    return np.ones((1,) * (1 + len(scope))) if values is None else values
 
 
 def _connected(families: Families, targets: Collection[int]) -> set[int]:
