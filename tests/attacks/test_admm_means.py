@@ -52,6 +52,7 @@ def seen(data: dict[str, dict[str, Floats]], limits: dict[str, dict[str, float]]
     return np.concatenate(found)
 
 
+@pytest.mark.long
 def test_no_run_depends_on_the_means_of_sites() -> None:
     """Not even in a study whose author has tried to fix a centre."""
     data, other = tables(), tables()

@@ -56,6 +56,7 @@ def test_steps_are_asked_in_order_and_within_the_limit() -> None:
         assert all(attacked.why(s) for s in SIZES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "other",
     [
@@ -86,6 +87,7 @@ def test_a_step_of_some_variables_or_without_a_transcript_is_refused() -> None:
         assert {tuple(attacked.why(s)) for s in SIZES} == {(why,)}
 
 
+@pytest.mark.long
 def test_steps_of_admm_do_not_depend_on_the_means_of_sites() -> None:
     """Each site subtracts its own means, and nobody can ask for another centre."""
     shifts = dict(zip(SIZES, (9.0, -9.0, 5.0), strict=True))
@@ -165,6 +167,7 @@ def network_sites() -> Sites:
     return Sites(AskNetworks(("a", "b", "c"), 0, given), np.array_split(rows, 3))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [linear_sites, network_sites])
 def test_a_site_goes_on_after_a_restart_with_the_same_numbers(make: Any) -> None:
     steady, restarted = make(), make()
@@ -206,6 +209,7 @@ def test_a_sum_that_was_refused_is_refused_again() -> None:
             state.answer(request, sites.sources[0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("error", [1e-15, 1e-9, 1e-6])
 def test_sites_whose_processors_round_differently_do_no_harm(error: float) -> None:
     """One site computes other digits of the common parameters than the others, in each step."""

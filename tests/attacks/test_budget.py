@@ -120,6 +120,7 @@ def test_adaptive_questions_recover_no_mean_closer_than_the_pooled_one(
     assert questions / 200 < answered < questions  # the optimiser finds what is answered
 
 
+@pytest.mark.long
 def test_an_attacker_notices_what_tells_the_worlds_apart() -> None:
     """The test above can fail: second moments about one centre are not the same in both worlds."""
     with pytest.raises(AssertionError, match="the worlds differ"):

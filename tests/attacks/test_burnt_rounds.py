@@ -26,6 +26,7 @@ def world() -> Attacked:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exchange", range(4))
 def test_silences_use_up_no_rounds(exchange: int) -> None:
     attacked = world()
@@ -56,6 +57,7 @@ def test_a_sum_that_z_can_unmask_alone_counts() -> None:
     assert attacked.controllers["x"]._writer.here.tally.questions == ROUNDS
 
 
+@pytest.mark.long
 def test_openings_are_bounded() -> None:
     attacked = world()
     for number in range(1, 10 * ROUNDS + 1):

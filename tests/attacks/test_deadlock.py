@@ -72,6 +72,7 @@ class Dying(Transport):
         return answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exchanges", range(1, 6))
 def test_a_coordinator_that_crashes_goes_on(exchanges: int) -> None:
     attacked, journal = world(), MemoryJournal()

@@ -166,6 +166,7 @@ def test_a_certificate_of_somebody_else_is_noticed(parties: Parties) -> None:
         parties.visitor("east").await_study(Folder(parties.folder / "a"))
 
 
+@pytest.mark.long
 def test_different_rosters_have_different_codes(
     parties: Parties, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def other_share(world: Attacked, frames: Frames) -> Frames:
     return [*frames[:-1], pack(frame.kind, terms, frame.round, frame.sender, body, key)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [

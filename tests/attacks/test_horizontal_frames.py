@@ -393,6 +393,7 @@ def parties() -> list[Party]:
     return _at_every_stage()
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(data=st.binary(max_size=400))
 def test_garbage_changes_nothing(parties: list[Party], data: bytes) -> None:
@@ -452,6 +453,7 @@ def search(masked: list[int], candidates: list[list[int]], likely: int) -> list[
     return found
 
 
+@pytest.mark.long
 def test_masks_stand_up_to_a_search_over_small_seeds() -> None:
     """The search that breaks masks of a 28-bit seed, scaled down, breaks those and not ours."""
     seeds, size = 4096, 4

@@ -40,6 +40,7 @@ def mutated(rng: random.Random, frames: list[bytes]) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", range(5))
 def test_mutated_frames(stage: int) -> None:
     rng = random.Random(stage)
@@ -67,6 +68,7 @@ def test_mutated_frames(stage: int) -> None:
     assert ints(coordinator.total) == party.expected(coordinator.active)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stage", range(5))
 def test_mutated_frames_that_the_coordinator_signed(stage: int) -> None:
     """A malicious coordinator signs all it sends; only the right frame gets a right answer."""

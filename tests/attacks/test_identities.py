@@ -231,6 +231,7 @@ def run(*arguments: object) -> int:
     return main([str(a) for a in arguments])
 
 
+@pytest.mark.long
 def test_keys_are_pinned_rotated_and_accepted_by_commands(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

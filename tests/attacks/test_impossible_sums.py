@@ -65,6 +65,7 @@ def federation(world: Attacked, journal: MemoryJournal) -> Federation:
 COUNTS = AskCounts(CountPlan.up_to(2))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("request_", "at", "value"),
     [

@@ -57,6 +57,7 @@ def test_no_entry_has_more_than_a_megabyte() -> None:
     assert len(ledger) == 0
 
 
+@pytest.mark.long
 def test_entries_stay_on_disk_when_a_ledger_is_opened(tmp_path: Path) -> None:
     path, last = tmp_path / "ledger.jsonl", None
     with path.open("wb") as file:

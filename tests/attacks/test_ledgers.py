@@ -69,6 +69,7 @@ def test_a_round_that_was_erased_is_noticed(tmp_path: Path) -> None:
         world_in(tmp_path, world)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("left", [0, 2, 3, 4])
 def test_a_ledger_that_was_cut_or_reset_shows_at_the_next_round(tmp_path: Path, left: int) -> None:
     """Even with the site's own key nobody brings the budget back: the others remember."""
@@ -120,6 +121,7 @@ def test_a_ledger_that_was_written_anew_with_the_key_of_the_site_shows(tmp_path:
     assert again.why("x") == ["witness"]
 
 
+@pytest.mark.long
 def test_what_the_others_remember_is_in_their_ledgers(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     world.federation(1).moments()
@@ -141,6 +143,7 @@ def test_every_entry_says_which_policy_and_which_code_were_running(tmp_path: Pat
         assert len(entry["policy"]) == 64
 
 
+@pytest.mark.long
 def test_a_torn_last_line_is_put_aside(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     world.federation(1).moments()
@@ -159,6 +162,7 @@ def test_a_torn_last_line_is_put_aside(tmp_path: Path) -> None:
     assert world_in(tmp_path, world).federation(2).moments().n == 300
 
 
+@pytest.mark.long
 def test_a_ledger_goes_on_in_a_new_file(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     world.federation(1).moments()
@@ -240,6 +244,7 @@ def test_a_line_that_was_removed_is_not_taken_for_a_torn_one(tmp_path: Path) -> 
     assert verify(path, head=[head], keys=[key.public])[-1]["event"] == "repaired"
 
 
+@pytest.mark.long
 def test_a_site_says_which_entry_it_has_lost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

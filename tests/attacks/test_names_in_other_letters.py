@@ -28,6 +28,7 @@ def stored(connection: Any, name: str, rows: int, seed: int) -> Any:
     return connection.table(name)
 
 
+@pytest.mark.long
 def test_names_in_other_letters_do_not_hide_a_withdrawal() -> None:
     connection = pytest.importorskip("duckdb").connect()
     sites = (("north", 200), ("east", 300), ("south", 250))

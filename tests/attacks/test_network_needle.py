@@ -79,6 +79,7 @@ def test_no_request_carries_parameters() -> None:
             read_request(json.dumps(plain | extra, separators=(",", ":")).encode(), study)
 
 
+@pytest.mark.long
 def test_the_parameters_of_every_step_follow_from_the_sums() -> None:
     """Where rows are not persons, a step without the sum of the step before is refused."""
     pytest.importorskip("jax")

@@ -33,6 +33,7 @@ pytest.importorskip("opendp")
 pytestmark = pytest.mark.filterwarnings("ignore:The noise", "ignore::isthmus.errors.NotesWarning")
 
 
+@pytest.mark.long
 def test_the_same_columns_in_another_order_are_not_another_question(tmp_path: Path) -> None:
     group = consortium(tmp_path)
     federation = group.federation()
@@ -44,6 +45,7 @@ def test_the_same_columns_in_another_order_are_not_another_question(tmp_path: Pa
     assert len(Spending.of(group.ledgers["north"].entries()).costs) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "changes",
     [
@@ -88,6 +90,7 @@ def lenient(group: Consortium) -> Consortium:
     return group
 
 
+@pytest.mark.long
 def test_a_budget_is_not_brought_back_by_deleting_the_ledger(tmp_path: Path) -> None:
     group = lenient(consortium(tmp_path, requests=["moments"]))
     group.federation().moments()
@@ -194,6 +197,7 @@ def test_two_maps_that_are_asked_at_the_same_time_get_one_answer(tmp_path: Path)
     assert not controller._noise_violations(first)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "request_",
     [

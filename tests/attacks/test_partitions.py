@@ -81,6 +81,7 @@ def test_sums_of_sites_are_the_same_however_the_rows_are_split() -> None:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1e-6, 1.0, 1e6]), st.integers(1, 40))
 def test_the_integers_are_the_exact_sums_of_rounded_values(seed: int, width: float, n: int) -> None:

@@ -162,6 +162,7 @@ def test_no_sum_is_read_from_published_means(learned: ist.Solution, tmp_path: Pa
     )  # so many sums fit, even for one who knows the rows
 
 
+@pytest.mark.long
 def test_no_cell_is_read_from_published_probabilities(
     tabulated: ist.Solution, tmp_path: Path
 ) -> None:
@@ -225,6 +226,7 @@ def test_with_noise_nothing_is_published_that_had_none(tmp_path: Path) -> None:
                 assert not re.search(rf"(?<![\d.,#]){shown}(?![\d.,])", text), (name, shown)
 
 
+@pytest.mark.long
 def test_sentences_have_no_numbers_of_rows(tmp_path: Path) -> None:
     """The sentence about curves says the exact number of rows of all sites together."""
     tables = {}

@@ -163,6 +163,7 @@ def steps(world: Attacked, number: int) -> list[bytes]:
     return frames
 
 
+@pytest.mark.long
 def test_questions_about_one_site_are_answered_alike_whatever_its_data_are() -> None:
     """An attacker who sees only who refuses learns nothing: two data sets give the same bytes.
 
@@ -281,6 +282,7 @@ def test_billions_of_tables_are_refused_at_once() -> None:
 # --- budgets -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_flapping_site_does_not_use_up_the_rounds_of_a_study() -> None:
     """Nothing was sent in any of these rounds, and the question was always the same."""
     world = Attacked(hospitals(), Schema.continuous(NAMES), BOUNDS, rounds=3)
@@ -290,6 +292,7 @@ def test_a_flapping_site_does_not_use_up_the_rounds_of_a_study() -> None:
     assert world.federation(11).moments().n == sum(SIZES.values())
 
 
+@pytest.mark.long
 def test_nobody_opens_rounds_for_ever() -> None:
     world = Attacked(hospitals(), Schema.continuous(NAMES), BOUNDS, rounds=3)
     request = AskMoments(NAMES)

@@ -207,6 +207,7 @@ def test_averaged_graph_keeps_every_edge_and_has_no_cycle() -> None:
     assert "3 distinct graphs" in str(ensemble)
 
 
+@pytest.mark.long
 def test_plot() -> None:
     pytest.importorskip("matplotlib")
     ENSEMBLE.plot()

@@ -45,6 +45,7 @@ def results() -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_no_result_shows_a_record_or_bare_arrays(results: dict[str, Any]) -> None:
     for name, result in results.items():
         text = repr(result)
@@ -54,6 +55,7 @@ def test_no_result_shows_a_record_or_bare_arrays(results: dict[str, Any]) -> Non
         assert len(text) < 1500, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
 def test_tables_are_of_the_kind_that_is_asked_for(library: str, results: dict[str, Any]) -> None:
     module: Any = pytest.importorskip(library)

@@ -75,6 +75,7 @@ def report(learned: Solution, folder: Path) -> str:
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_fitting_a_graph_of_neural_networks_warns() -> None:
     pytest.importorskip("jax")
     learned = ist.learn(curves(), search=ist.NotearsMLP(), progress=False, time_limit=5)

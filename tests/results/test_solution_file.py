@@ -51,6 +51,7 @@ def same(one: ist.Solution, other: ist.Solution, data: Any) -> None:
         assert first == second
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", range(len(CASES)))
 @pytest.mark.filterwarnings("ignore::isthmus.errors.ModelWarning")
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")

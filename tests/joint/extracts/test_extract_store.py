@@ -97,6 +97,7 @@ def test_another_table_before_anything_was_sent_and_none_after(tmp_path: Path) -
         ExtractStore(tmp_path / "x").freeze(study, visits(300), rules(study))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("more", "is_asked"), [(0, False), (1, True), (49, True), (50, False)])
 def test_the_officer_is_asked_about_a_few_rows_more(
     tmp_path: Path, more: int, is_asked: bool

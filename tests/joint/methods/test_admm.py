@@ -124,6 +124,7 @@ def test_it_finds_the_graph() -> None:
     assert 20 < run.done <= 200
 
 
+@pytest.mark.long
 def test_secure_sums_change_nothing() -> None:
     """Bit by bit what integer sums on the same grid give, without any protocol."""
     _, rows = linear(4, 60, 4)

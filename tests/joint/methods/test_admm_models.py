@@ -208,6 +208,7 @@ def test_secure_sums_of_networks_change_nothing() -> None:
     assert "reveal single sites" in text
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_networks() -> None:
     rows = curved(30, 6)
     found = []
@@ -228,6 +229,7 @@ def test_stiffness_of_all_together_is_a_share_for_each() -> None:
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
+@pytest.mark.long
 def test_published_networks_give_a_single_row_away() -> None:
     """The gradient of a weight, divided by that of its unit's bias, is the input."""
     row = curved(1, 7)

@@ -81,6 +81,7 @@ def test_ctrl_c_gives_the_weights_so_far(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (found.status.ending, found.details.rounds) == (Ending.INTERRUPTED, 2)
 
 
+@pytest.mark.long
 def test_knowledge_forbids_edges_and_cannot_require_them() -> None:
     known = ist.Knowledge(forbidden=[("a", "b")])
     found = ist.learn(chain(), search=ADMM(), knowledge=known)
@@ -90,6 +91,7 @@ def test_knowledge_forbids_edges_and_cannot_require_them() -> None:
         ist.learn(chain(), search=ADMM(), knowledge=ist.Knowledge(required=[("a", "b")]))
 
 
+@pytest.mark.long
 def test_a_study_of_admm_alone_needs_no_search() -> None:
     rng = np.random.default_rng(3)
     tables = [dict(zip("ab", rng.normal(size=(2, 30)), strict=True)) for _ in range(3)]
@@ -136,6 +138,7 @@ def test_the_model_follows_from_the_study() -> None:
         ADMM().allowed(replace(study, requests=frozenset({"moments"})))
 
 
+@pytest.mark.long
 def test_a_table_becomes_the_series_of_a_study() -> None:
     schema = Schema.continuous(["x", "y"]).with_lags(1)
     polars = pytest.importorskip("polars")

@@ -24,6 +24,7 @@ def test_conversion_is_that_of_opendp(rho: float, delta: float) -> None:
     assert epsilon_of(rho, delta) == pytest.approx(theirs, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("costs", [[0.01], [0.01, 0.2], [0.003] * 7])
 def test_costs_add_up_as_those_of_opendp(costs: list[float]) -> None:
     dp: Any = pytest.importorskip("opendp.prelude")

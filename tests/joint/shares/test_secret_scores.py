@@ -176,6 +176,7 @@ def test_ties_go_to_the_earlier_candidate(pair: Pair) -> None:
     assert sorted(first[0]) == [("x0", f"x{i}") for i in range(1, 10)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("score", "limit"), [("k2", 2), ("bic", 3)])
 def test_private_k2_is_k2(pair: Pair, score: str, limit: int) -> None:
     levels, owners = [2, 3, 2, 4, 3, 2], [0, 1, 1, 0, 1, 0]
@@ -210,6 +211,7 @@ def chosen(link: Any, change: int = 0) -> Any:
     return choose(engine, [own], "the parent", 1e-6)
 
 
+@pytest.mark.long
 def test_no_more_bits_leave_than_a_position_has() -> None:
     """Three candidates have two bits, whatever a share of a word has."""
     (first, second), links = at_both(chosen)
@@ -218,6 +220,7 @@ def test_no_more_bits_leave_than_a_position_has() -> None:
         assert int.from_bytes(link.seen[-1], "little") < 4
 
 
+@pytest.mark.long
 def test_a_position_that_does_not_exist_ends_the_run() -> None:
     (first, second), _ = at_both(lambda link: chosen(link, 2))
     assert isinstance(first, AbortedError)
@@ -243,6 +246,7 @@ def test_the_largest_score_of_lists_of_different_lengths(pair: Pair) -> None:
         assert found == expected
 
 
+@pytest.mark.long
 def test_a_party_that_changes_comparisons_chooses_among_the_candidates(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:

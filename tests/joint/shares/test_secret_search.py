@@ -96,6 +96,7 @@ def test_the_study_says_which_search(party: Callable[..., TwoParty]) -> None:
         ist.learn(source, search=ist.PrivateK2())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "message"),
     [

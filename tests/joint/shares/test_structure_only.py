@@ -19,6 +19,7 @@ from isthmus_joint.shares.engine import SecretSharingRuntime
 from isthmus_joint.shares.link import Words
 
 
+@pytest.mark.long
 def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pair) -> None:
     levels, owners = [2, 3, 2, 3, 2], [0, 1, 1, 0, 1]
     data = network(6, 800, levels)
@@ -44,6 +45,7 @@ def test_nothing_is_opened_if_no_variable_may_have_parents(pair: Pair) -> None:
         assert not transcript
 
 
+@pytest.mark.long
 def test_structure_over_people_whom_one_party_knows(pair: Pair) -> None:
     """The other party gives all its rows; those of other people do not change the network."""
     levels, owners = [2, 3, 2, 2], [0, 1, 1, 0]
@@ -64,6 +66,7 @@ def test_structure_over_people_whom_one_party_knows(pair: Pair) -> None:
         assert opened == [3, 3]
 
 
+@pytest.mark.long
 def test_tables_go_to_the_owner_of_the_variable_unless_a_cell_is_small(pair: Pair) -> None:
     levels, owners = [2, 2, 2, 3, 2], [0, 1, 0, 1, 1]
     rng = np.random.default_rng(7)
@@ -146,6 +149,7 @@ def test_numbers_that_an_unchanged_program_does_not_publish(pair: Pair, number: 
     np.testing.assert_equal(second, [1.0, number])
 
 
+@pytest.mark.long
 def test_logarithms_of_determinants(pair: Pair) -> None:
     """At every place of an interval: an error of one bit in its scale was once magnified."""
     values = np.concatenate([np.linspace(0.01, 1.0, 240), 2.0 ** -np.linspace(7, 17, 16)])
@@ -156,6 +160,7 @@ def test_logarithms_of_determinants(pair: Pair) -> None:
     np.testing.assert_allclose(first, np.log(values), rtol=0, atol=1e-7)
 
 
+@pytest.mark.long
 def test_gaussian_structure_from_secret_moments(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
