@@ -46,6 +46,7 @@ def test_evidence_that_tells_nothing_is_impossible_all_the_same() -> None:
     tables = {v: np.array([0.5, 0.5]) for v in "abx"} | {"c": np.array([[0.2, 0.8], [1.0, 0.0]])}
     network = DiscreteNetwork(dag, levels, tables)
     expected = pytest.approx(np.array([0.5, 0.5]))
+    evidence: dict[str, Any]
     for evidence in ({"b": "n", "c": "y"}, {"c": "y"}, {"x": "y"}, {"b": {"n": 0.0, "y": 1.0}}):
         assert np.asarray(network.query("a", evidence=evidence)) == expected
     for evidence in ({"b": "y", "c": "y"}, {"b": {"n": 0.0, "y": 1.0}, "c": "y"}):

@@ -247,7 +247,8 @@ class Elimination:
         return best
 
     def _cells(self, v: int, order: Order) -> int:
-        return prod([self._sizes[u] for u in order[v]], start=self._sizes[v])
+        cells: int = prod([self._sizes[u] for u in order[v]], start=self._sizes[v])
+        return cells
 
     def _eliminate(
         self, factors: Sequence[_Factor], order: Order, steps: list[_Factor] | None = None
