@@ -46,9 +46,11 @@ def test_evidence_that_tells_nothing_is_impossible_all_the_same() -> None:
     tables = {v: np.array([0.5, 0.5]) for v in "abx"} | {"c": np.array([[0.2, 0.8], [1.0, 0.0]])}
     network = DiscreteNetwork(dag, levels, tables)
     expected = pytest.approx(np.array([0.5, 0.5]))
-    evidence: dict[str, Any]
-    for evidence in ({"b": "n", "c": "y"}, {"c": "y"}, {"x": "y"}, {"b": {"n": 0.0, "y": 1.0}}):
+    uncertain: dict[str, Any] = {"b": {"n": 0.0, "y": 1.0}}
+    possible: list[dict[str, Any]] = [{"b": "n", "c": "y"}, {"c": "y"}, {"x": "y"}, uncertain]
+    for evidence in possible:
         assert np.asarray(network.query("a", evidence=evidence)) == expected
-    for evidence in ({"b": "y", "c": "y"}, {"b": {"n": 0.0, "y": 1.0}, "c": "y"}):
+    impossible: list[dict[str, Any]] = [{"b": "y", "c": "y"}, uncertain | {"c": "y"}]
+    for evidence in impossible:
         with pytest.raises(DataError):
             network.query("a", evidence=evidence)
