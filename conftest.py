@@ -44,7 +44,7 @@ LONG_FOLDERS = (
         "tests/gp/",
         "tests/laws/",
     ),
-    *("tests/matrix/", "tests/neural/", "tests/processes/"),
+    *("tests/matrix/", "tests/neural/", "tests/processes/", "tests/published/"),
 )
 """Folders of which no test is `fast`; elsewhere, one that takes long is marked `long`."""
 
