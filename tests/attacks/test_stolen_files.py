@@ -10,6 +10,7 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.statistics import Schema
@@ -21,6 +22,7 @@ from isthmus_joint.secure_sum.round import RoundSecrets
 NAMES = ("age", "weight")
 
 
+@pytest.mark.long
 def test_no_file_of_a_site_contains_a_key_of_a_round(tmp_path: Path) -> None:
     rng = np.random.default_rng(18)
     tables = {n: {k: rng.normal(50, 9, 300) for k in NAMES} for n in ("north", "east", "south")}

@@ -48,6 +48,7 @@ def test_two_exact_studies_with_and_without_a_site_show_its_numbers() -> None:
     require_victim(seen(one), seen(two))
 
 
+@pytest.mark.long
 def test_a_policy_that_names_the_sites_refuses_every_other_set() -> None:
     """It must be that of the others: the result without a site is not that site's to refuse."""
     one = Attacked(some("abcz"), SCHEMA, BOUNDS, rules=BOUND)
@@ -69,6 +70,7 @@ def test_within_a_study_all_sums_are_over_the_same_sites() -> None:
         world.federation(first_round=5, lost=[("z", 0)]).moments()
 
 
+@pytest.mark.long
 def test_a_site_that_was_silent_takes_part_in_the_next_study() -> None:
     """It costs its numbers: the two results differ by them."""
     first = Attacked(some("abcz"), SCHEMA, BOUNDS)
@@ -84,6 +86,7 @@ def about_rows(federation: Federation) -> int:
     return int(re.findall(r"about ([\d,]+) rows \(", text)[0].replace(",", ""))
 
 
+@pytest.mark.long
 def test_two_noisy_studies_with_and_without_a_site_show_about_its_numbers() -> None:
     """Noise protects the persons of a hospital, and not the hospital."""
     rng = np.random.default_rng(3)

@@ -38,6 +38,7 @@ def rows(n: int = 40) -> Floats:
     return np.column_stack([*numbers, rng.integers(0, 3, n), rng.integers(0, 2, n)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", STRANGE)
 @pytest.mark.parametrize("kind", ["survey", "products", "counts"])
 @pytest.mark.parametrize("column", [False, True], ids=["rows", "persons"])
@@ -65,6 +66,7 @@ def test_a_row_that_does_not_fit_changes_nothing(
     assert np.array_equal(site.exact(release, strange), site.exact(release, without))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:The noise", "ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize(
     ("name", "value"),

@@ -37,6 +37,7 @@ def hospitals(seed: int = 0) -> dict[str, Table]:
     return {name: patients(n, seed + i) for i, (name, n) in enumerate(SIZES.items())}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_the_last_digits_of_sums_show_the_levels_of_one_patient(seed: int) -> None:
     """Scores are whole numbers and one is 7.5: sums modulo one are that patient's alone."""
@@ -54,6 +55,7 @@ def test_the_last_digits_of_sums_show_the_levels_of_one_patient(seed: int) -> No
     assert read == [bool(tables["east"][f][37]) for f in FLAGS]
 
 
+@pytest.mark.long
 def test_three_studies_of_other_patients_show_one_who_withdrew() -> None:
     """Every two of the three tables differ by hundreds of persons, and all together by one."""
     one, two = hospitals(), hospitals(10)
@@ -84,6 +86,7 @@ def test_two_definitions_of_a_variable_show_who_is_between_them() -> None:
         assert float(value) == pytest.approx(tables["east"][name][137])
 
 
+@pytest.mark.long
 def test_three_windows_show_the_person_between_them() -> None:
     needle, width, top = 84.37, 0.02, 110.0
     tables = hospitals()
@@ -214,6 +217,7 @@ def test_a_test_that_one_hospital_does_is_refused_by_the_others(values: int, ref
     assert not refused or "['weight']" in str(getattr(caught, "value", ""))
 
 
+@pytest.mark.long
 def test_whole_records_are_not_read_from_tables_of_few_variables() -> None:
     """A pair of values that one person has, in all tables of three: 59 records with cells of one.
 

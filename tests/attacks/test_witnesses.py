@@ -93,6 +93,7 @@ def three(tmp_path: Path) -> Witnessed:
 # --- the end of a ledger -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lines", [2, 3, 5])
 def test_a_ledger_that_was_cut_shows_at_the_next_round(three: Witnessed, lines: int) -> None:
     """The lines count towards the budget of rounds and queries: they must not disappear.
@@ -230,6 +231,7 @@ def test_a_confirmation_of_a_stranger_or_of_another_round_counts_for_nobody(
         assert "confirmed" not in three.world.events("x")
 
 
+@pytest.mark.long
 def test_a_folder_that_was_copied_to_a_second_machine_is_noticed(three: Witnessed) -> None:
     """Both copies have the key of the site. Only one of them can go on."""
     federation = three.federation()
@@ -277,6 +279,7 @@ def test_a_site_cannot_block_another_one_by_an_invented_memory(
         assert "refused" not in three.world.events("x")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changed", [0, HASH, HASH + 63])
 def test_a_head_that_its_site_has_not_signed_is_refused(
     three: Witnessed, monkeypatch: pytest.MonkeyPatch, changed: int

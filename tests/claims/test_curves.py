@@ -43,6 +43,7 @@ def false_and_true(dag: ist.DAG) -> tuple[int, int]:
     return false, len(dag.edges) - false
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [1000, 5000])
 def test_effects_of_one_cause_are_not_joined(shape: str, n: int) -> None:
@@ -76,6 +77,7 @@ def test_lines_alone_join_them() -> None:
     assert false_and_true(learned(table, score=ist.GaussianEBIC()).dag) == (10, 5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", ["curve", "counts", "levels", "log-normal"])
 def test_the_posterior_and_the_bootstrap_do_not_join_them(shape: str) -> None:
     table = effects_of_one_cause(shape, 2000, 0)
@@ -132,6 +134,7 @@ def test_hidden_causes_are_searched_with_curves() -> None:
     assert all("z" in edge[:2] for edge in pag.edges)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", ["curve", "levels", "rare"])
 def test_engines_and_federations_give_the_same(shape: str) -> None:
     duckdb, pd = pytest.importorskip("duckdb"), pytest.importorskip("pandas")
@@ -143,6 +146,7 @@ def test_engines_and_federations_give_the_same(shape: str) -> None:
     assert false_and_true(learned(ist.Federation.simulate(sites)).dag) == (0, 5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "noise",
     [simulate.Gaussian(), simulate.Exponential(), simulate.Gumbel(), simulate.Uniform()],

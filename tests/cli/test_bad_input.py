@@ -179,6 +179,7 @@ def test_there_are_seventy() -> None:
     assert len({line for line, _, _ in CASES}) >= 70
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("line", "code", "says"), CASES)
 def test_bad_input_ends_in_one_sentence(
     line: str, code: ExitCode, says: str, folder: Path, capsys: pytest.CaptureFixture[str]

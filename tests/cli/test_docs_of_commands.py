@@ -96,6 +96,7 @@ def run_here(line: str, folder: Path) -> None:
         assert main(words[1:]) == 0, line
 
 
+@pytest.mark.long
 def test_the_reference_has_every_command_and_option() -> None:
     page = "".join(reference_pages().values())
     for leaf in leaves(parser()):

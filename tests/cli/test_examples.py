@@ -27,6 +27,7 @@ WITH_OTHERS = {
 """They wait for other parties: here they are only parsed; tests/processes runs them."""
 
 
+@pytest.mark.long
 def test_every_command_has_an_example() -> None:
     assert sorted(EXAMPLES) == sorted(LEAVES)
     for leaf in leaves(parser()):
@@ -68,6 +69,7 @@ def prepare(name: str) -> None:
         assert main(["party", "policy", "shop", "joint"]) == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_example_works(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = shlex.split(EXAMPLES[name])
@@ -97,6 +99,7 @@ def check_document(told: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> 
         jsonschema.validate(told | {"surprise": 1}, schema)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line",
     [
@@ -128,6 +131,7 @@ def test_answers_of_all_kinds_follow_the_schema(
     check_document(told, capsys)
 
 
+@pytest.mark.long
 def test_every_command_prints_a_schema(capsys: pytest.CaptureFixture[str]) -> None:
     for leaf in LEAVES:
         with pytest.raises(SystemExit):

@@ -35,6 +35,7 @@ def used(home: Path, study: str) -> list[str]:
     return answers
 
 
+@pytest.mark.long
 def test_files_are_listed_with_content_and_age(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,6 +57,7 @@ def test_files_are_listed_with_content_and_age(
         assert run(whose, "files", folder / "lead") == 0
 
 
+@pytest.mark.long
 def test_a_study_is_erased_and_the_rest_stays(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -74,6 +76,7 @@ def test_a_study_is_erased_and_the_rest_stays(
     assert len(verify(home / "ledger.jsonl")) == 2
 
 
+@pytest.mark.long
 def test_all_studies_are_erased_and_the_ledger_stays(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     home = folder / "north"
@@ -90,6 +93,7 @@ def test_all_studies_are_erased_and_the_ledger_stays(drafted: Callable[..., Path
     assert hashlib.sha256((home / "ledger.jsonl").read_bytes()).digest() == ledger
 
 
+@pytest.mark.long
 def test_the_extract_of_a_study_is_erased_with_it(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     home, study = folder / "north", folder / "study"
@@ -100,6 +104,7 @@ def test_the_extract_of_a_study_is_erased_with_it(drafted: Callable[..., Path]) 
     assert not [*home.glob("extract-*")]
 
 
+@pytest.mark.long
 def test_nothing_is_erased_while_it_is_used(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     home, lead = folder / "north", folder / "lead"

@@ -34,6 +34,7 @@ def rain(tmp_path: Path) -> Path:
 EDGES = {("rain", "wet"), ("sprinkler", "wet")}
 
 
+@pytest.mark.long
 def test_writes_every_format(rain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ["r.html", "n.bif", "n.json", "g.dot", "g.graphml", "e.csv", "p.png", "p.svg"]
     outputs = [rain.parent / name for name in names]
@@ -284,6 +285,7 @@ def test_directions_that_the_data_do_not_determine_are_no_arrows(
     assert "→" not in told
 
 
+@pytest.mark.long
 def test_hidden_causes_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -332,6 +334,7 @@ def experiments(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_learns_from_interventions(experiments: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = experiments.parent / "x.isthmus"
     arguments = ["learn", str(experiments), "--interventions", "regime"]
@@ -356,6 +359,7 @@ def test_learns_from_interventions(experiments: Path, capsys: pytest.CaptureFixt
     assert "--missing is for tables without" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_learns_from_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(4)
     noise, a, b = rng.normal(size=(2, 300)), np.zeros(300), np.zeros(300)

@@ -120,6 +120,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("line", "code", "says"), BAD)
 def test_bad_input_ends_in_one_sentence(
     line: str, code: ExitCode, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
@@ -133,6 +134,7 @@ def test_bad_input_ends_in_one_sentence(
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.long
 def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for line, code, says in BAD[1::4]:
         assert main([*shlex.split(line), "--json"]) == code
@@ -145,6 +147,7 @@ def test_there_are_forty() -> None:
     assert len({line for line, _, _ in BAD}) >= 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("header", "rows", "encoding", "shown"),
     [

@@ -47,6 +47,7 @@ def code(folder: Path) -> int:
     return int((folder / "code").read_text())
 
 
+@pytest.mark.long
 def test_from_keys_to_signatures(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,6 +79,7 @@ def test_from_keys_to_signatures(
     assert "An estimate for private k2 of 60 rows" in shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("old", "new", "expected", "message"),
     [
@@ -108,6 +110,7 @@ def test_wrong_tables_end_in_a_sentence(
     assert "0007" not in shown
 
 
+@pytest.mark.long
 def test_integers_with_leading_zeros(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -126,6 +129,7 @@ def test_drafts_that_cannot_work(
     assert "cross moments needs variables that are all continuous" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_draft_with_fewer_people_than_a_run_needs(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

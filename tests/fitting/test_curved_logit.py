@@ -43,6 +43,7 @@ def fitted(table: Table, *, curves: bool = True) -> MixedNetwork:
     return network
 
 
+@pytest.mark.long
 def test_lines_stay_lines() -> None:
     curved = 0
     for seed in range(40):

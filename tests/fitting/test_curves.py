@@ -67,6 +67,7 @@ def test_effects_that_differ_between_levels() -> None:
         assert answer.mean[0] == pytest.approx(expected, abs=0.3)
 
 
+@pytest.mark.long
 def test_hurdle_with_a_curve() -> None:
     y = np.where(RNG.random(N) < 0.5, 0.0, np.exp(1 + X**2 / 4 + E / 3))
     network = fitted({"g": np.where(Z > 0, "p", "q"), "x": X, "y": y}, ("x", "y"))

@@ -98,6 +98,7 @@ def test_a_single_row_gets_the_common_slopes_and_variance(pseudo_count: float) -
     assert own.variances[2] > 0.9 * own.variances[3]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [1, 2, 3, 5])
 def test_few_rows_do_not_shrink_the_variance(rows: int) -> None:
     found = []

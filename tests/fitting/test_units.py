@@ -33,6 +33,7 @@ def fitted(data: dict[str, np.ndarray]) -> GaussianNetwork:
     return network
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 @pytest.mark.parametrize("units", list(itertools.product(RATIOS, RATIOS, (1.0,))))
 def test_fits_and_predictions_are_equivariant(

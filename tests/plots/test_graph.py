@@ -208,6 +208,7 @@ def test_spread_keeps_distance_and_balance(drawn: list[tuple[float, float]]) -> 
     assert again == pytest.approx(found, abs=1e-6)
 
 
+@pytest.mark.long
 def test_large_layout_is_quick() -> None:
     dag = random_dag(1000, 1500)
     found = lay_out(dag, [(50.0, 20.0)] * 1000, gap=10, layer_gap=20)

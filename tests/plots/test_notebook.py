@@ -61,6 +61,7 @@ def test_a_plot_marks_what_differs_from_a_reference() -> None:
     assert sorted(line.get_linestyle() for line in lines) == ["-", "--", ":"]
 
 
+@pytest.mark.long
 def test_a_notebook_runs(tmp_path: Path) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")

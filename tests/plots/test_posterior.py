@@ -11,6 +11,7 @@ from isthmus.plots import plot_edge_probabilities, plot_trace
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [1, 3, 80, 400])
 def test_the_matrix_is_drawn(d: int) -> None:
     values = np.random.default_rng(0).random((d, d))

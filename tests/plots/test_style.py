@@ -51,6 +51,7 @@ def drawn() -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 def test_print_is_grey_and_fits_a_column() -> None:
     with publication(width=3.5):
         for name, ax in drawn().items():
@@ -64,6 +65,7 @@ def test_print_is_grey_and_fits_a_column() -> None:
     assert (colors.max(axis=-1) - colors.min(axis=-1)).max() > 100  # the style is over
 
 
+@pytest.mark.long
 def test_fonts_are_embedded_as_truetype(tmp_path: Path) -> None:
     path = tmp_path / "network"
     with publication():

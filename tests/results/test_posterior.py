@@ -183,6 +183,7 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
         Posterior.load(tmp_path / "other.npz")
 
 
+@pytest.mark.long
 def test_damaged_files_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "p.npz"
     posterior([[0, 1, 1, 2]]).save(file)

@@ -55,6 +55,7 @@ STRATEGIES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_the_code_gives_an_equal_strategy(strategy: object) -> None:
     provenance = Provenance.of_call("call", 3, strategy=strategy)

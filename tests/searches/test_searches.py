@@ -69,6 +69,7 @@ def test_four_nodes_against_all_543_graphs(search: Search[LocalScore]) -> None:
     assert reached >= 19
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_boss_ends_where_no_variable_wants_to_move(seed: int) -> None:
     d = 7
@@ -114,6 +115,7 @@ def test_tabu_gets_past_some_local_optima() -> None:
     assert better > 0
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(0, 1000),
     required=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4),
@@ -144,6 +146,7 @@ def test_knowledge_is_obeyed(
     assert knowledge.allows(DAG.from_parents(local.nodes, found.parents))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [Boss(starts=8), HillClimb(tabu=10, patience=30)])
 def test_best_graph_under_knowledge_is_found(search: Search[LocalScore]) -> None:
     knowledge = Knowledge(required=[("c", "a")], forbidden=[("a", "b")], roots=["d"])
@@ -175,6 +178,7 @@ def test_same_seed_same_graph() -> None:
     assert run(Boss(), local, seed=4) == run(Boss(), local, seed=4)
 
 
+@pytest.mark.long
 def test_the_graph_does_not_depend_on_the_number_of_threads() -> None:
     local = objective(3, 10, edges=25)
     known = Knowledge(forbidden=[(local.nodes[0], local.nodes[1])])

@@ -91,6 +91,7 @@ def test_expiry_needs_a_zone(four: Consortium) -> None:
         Study.parse(four.study.text[:at] + four.study.text[at + 1 :])
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(st.text(max_size=20), st.floats(allow_nan=False, allow_infinity=False), st.booleans())
 def test_what_is_written_is_read(text: str, number: float, truth: bool) -> None:

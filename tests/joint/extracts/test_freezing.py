@@ -96,6 +96,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- sources ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_frozen_rows_are_the_statistics_of_the_table() -> None:
     table = visits()
     source = frozen(in_duckdb(table)).source

@@ -186,6 +186,7 @@ def test_whatever_the_noise_the_counts_are_valid(seed: int, n: int, epsilon: flo
     assert all(counts.table([a]).sum() == counts.n for a in "abcd")
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 10.0])
 def test_noise_invents_no_edges(epsilon: float) -> None:

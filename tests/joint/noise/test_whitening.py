@@ -156,6 +156,7 @@ def test_strong_relations_are_found_at_epsilon_1(seed: int) -> None:
     assert found.worth >= forecast(terms, 20_000) > 10_000
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 @pytest.mark.parametrize(("n", "epsilon"), [(100, 1.0), (1_000, 0.2), (20_000, 0.02), (1_500, 1.0)])
 def test_noise_hides_edges_and_invents_none(n: int, epsilon: float) -> None:
@@ -168,6 +169,7 @@ def test_noise_hides_edges_and_invents_none(n: int, epsilon: float) -> None:
     assert wrong / 4 <= 0.1 * 10
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(
     st.integers(0, 2**32),

@@ -61,6 +61,7 @@ def test_all_small_graphs(size: int) -> None:
                 assert cpdag(dag) == dag.cpdag()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(40))
 def test_random_graphs_with_eight_nodes(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -88,6 +88,7 @@ def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -
     assert not gradient[edge % 5 == 0].any()
 
 
+@pytest.mark.long
 @given(st.integers(0, 10_000), st.integers(2, 7))
 def test_the_heaviest_acyclic_graph_is_acyclic_and_holds_what_is_required(
     seed: int, d: int

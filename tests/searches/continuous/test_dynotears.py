@@ -107,6 +107,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
     assert whole.score == pytest.approx(found.score, abs=1e-8)
 
 
+@pytest.mark.long
 def test_sites_that_share_sums_learn_what_one_would() -> None:
     parts = series(3, d=5).series
     search = ist.Dynotears()
@@ -121,6 +122,7 @@ def test_sites_that_share_sums_learn_what_one_would() -> None:
     )
 
 
+@pytest.mark.long
 def test_knowledge_holds_within_and_between_steps() -> None:
     truth = series(1, d=6)
     source = ist.Series(truth.series, lags=2)
@@ -165,6 +167,7 @@ def test_time_limit_gives_an_acyclic_graph() -> None:
     assert solution.details.kkt_residual > 0.01
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not DATA.is_dir(), reason="benchmark data are not here")
 def test_lagged_edges_of_the_finance_series() -> None:
     with gzip.open(DATA / "finance_random-rels_20_1A.csv.gz", "rt") as file:

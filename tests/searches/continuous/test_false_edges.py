@@ -45,6 +45,7 @@ def test_columns_in_other_units_bring_no_false_edges() -> None:
     assert len(ist.learn(table, search=ist.NotearsAdditive()).dag.edges) <= 1
 
 
+@pytest.mark.long
 def test_logistic_search_finds_next_to_nothing_in_noise() -> None:
     rng = np.random.default_rng(0)
     table = {f"x{i}": rng.random(300) < 0.4 for i in range(8)}
@@ -52,6 +53,7 @@ def test_logistic_search_finds_next_to_nothing_in_noise() -> None:
     assert len(found.dag.edges) <= 1
 
 
+@pytest.mark.long
 def test_poisson_search_finds_next_to_nothing_in_noise() -> None:
     rng = np.random.default_rng(0)
     table = {f"x{i}": rng.poisson(2.0, size=300) for i in range(8)}

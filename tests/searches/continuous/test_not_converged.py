@@ -11,6 +11,7 @@ from isthmus.results import Ending
 from isthmus.searches import notears_mlp
 
 
+@pytest.mark.long
 def test_a_large_residual_is_not_called_converged(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=300)

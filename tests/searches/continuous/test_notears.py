@@ -228,6 +228,7 @@ def test_refining_never_raises_the_objective() -> None:
         assert refined.score <= plain.score + 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_the_graph_is_found(seed: int) -> None:
     data = drawn(seed, 20)
@@ -258,6 +259,7 @@ def lasso_of_rows(x: Floats, y: Floats, weight: float) -> Floats:
     return w
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", [Notears(penalty=0.1), Notears()])
 def test_moments_and_rows_give_the_same_solution(search: Notears) -> None:
     data = drawn(5, 12)
@@ -274,6 +276,7 @@ def test_moments_and_rows_give_the_same_solution(search: Notears) -> None:
     np.testing.assert_allclose(weights, slow, atol=1e-8)
 
 
+@pytest.mark.long
 def test_the_published_lagrangian_gives_an_order_too() -> None:
     data = drawn(0, 7, edges=9)
     found, _ = run(
@@ -366,6 +369,7 @@ def test_what_does_not_fit_is_refused(search: Notears, loss: SmoothLoss) -> None
         run(search, loss)
 
 
+@pytest.mark.long
 def test_a_run_can_be_stopped_at_any_step() -> None:
     data = drawn(4, 15)
     loss = quadratic(data)
@@ -492,6 +496,7 @@ def test_four_rows_of_fifty_variables() -> None:
     assert number(found, "kkt_residual") < 1e-8
 
 
+@pytest.mark.long
 def test_few_rows_and_many_edges() -> None:
     """Means over twenty draws that the criterion was tuned on; the published rules have 13.3."""
     errors = []
@@ -503,6 +508,7 @@ def test_few_rows_and_many_edges() -> None:
     assert np.mean(errors) < 11.5
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d", [15, 60])
 def test_the_path_ends_where_the_criterion_rises(d: int) -> None:
     found, _ = run(Notears(), quadratic(drawn(1, d)))

@@ -92,6 +92,7 @@ def test_truth_values(seed: int) -> None:
     assert solution.details.kkt_residual < 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_counts(seed: int) -> None:
     table, truth = numbers(seed)
@@ -100,6 +101,7 @@ def test_counts(seed: int) -> None:
     assert solution.details.kkt_residual < 1e-9
 
 
+@pytest.mark.long
 def test_the_score_reads_few_different_counts_as_numbers() -> None:
     table, _ = numbers(0)
     few = {name: np.minimum(x, 3) + 2 for name, x in table.items()}
@@ -110,6 +112,7 @@ def test_the_score_reads_few_different_counts_as_numbers() -> None:
     np.testing.assert_allclose(weights_of(found), weights_of(same), atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_curves(seed: int) -> None:
     table, truth = curves(seed, n=1500)
@@ -145,6 +148,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
     assert solution.score == pytest.approx(found.score, abs=1e-8)
 
 
+@pytest.mark.long
 def test_two_sites_that_share_sums_learn_what_one_would() -> None:
     table, _ = curves(3)
     sites = [{n: x[:200] for n, x in table.items()}, {n: x[200:] for n, x in table.items()}]
@@ -161,6 +165,7 @@ def test_two_sites_that_share_sums_learn_what_one_would() -> None:
     np.testing.assert_allclose(weights_of(found), weights_of(whole), atol=1e-8)
 
 
+@pytest.mark.long
 def test_profiled_loss_does_not_read_units() -> None:
     table, _ = curves(1)
     scaled = {n: 10.0 ** (i - 3) * x for i, (n, x) in enumerate(table.items())}
@@ -171,6 +176,7 @@ def test_profiled_loss_does_not_read_units() -> None:
     np.testing.assert_allclose(weights_of(found[0]), weights_of(found[1]), atol=1e-6)
 
 
+@pytest.mark.long
 def test_knowledge_is_kept() -> None:
     table, truth = curves(2, n=1500)
     cause, effect = truth.edges[0]
@@ -200,6 +206,7 @@ def test_time_limit_gives_an_acyclic_graph(limit: float) -> None:
     assert solution.status.seconds < limit + 2.0
 
 
+@pytest.mark.long
 def test_the_distance_from_optimal_is_told_at_every_step() -> None:
     table, _ = curves(1)
     names = tuple(table)
@@ -252,6 +259,7 @@ def test_columns_that_do_not_fit_the_score() -> None:
         ist.learn(curves(0)[0], score=ist.GaussianBIC(), search=ist.NotearsAdditive())
 
 
+@pytest.mark.long
 def test_constant_column_and_two_equal_ones() -> None:
     table, _ = curves(0)
     odd = {**table, "same": table["x0"].copy(), "still": np.full(600, 2.5)}
@@ -261,6 +269,7 @@ def test_constant_column_and_two_equal_ones() -> None:
     assert not solution.dag.children("still")
 
 
+@pytest.mark.long
 def test_schema_is_not_needed_for_moments_in_another_order() -> None:
     table, _ = curves(5)
     moments = ist.WithFeatures(table, ist.Chebyshev(4)).moments()

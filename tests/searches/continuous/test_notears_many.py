@@ -48,6 +48,7 @@ def relaxed(loss: QuadraticLoss, penalty: Penalty) -> Floats:
     return relaxation.weights()
 
 
+@pytest.mark.long
 def test_with_the_spread_of_the_parents_fewer_weights_give_a_better_order() -> None:
     found = []
     dag, loss = drawn(150, 300, 1)

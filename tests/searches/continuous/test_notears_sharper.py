@@ -73,6 +73,7 @@ def test_constants_and_copies_earn_nothing() -> None:
     assert score.local(1, (0, 4)) == pytest.approx(score.local(1, (0,)) - 0.25, rel=1e-12)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(3, 9), st.integers(5, 500))
 def test_a_lower_price_means_a_lower_criterion(seed: int, d: int, n: int) -> None:
@@ -119,6 +120,7 @@ def test_few_rows_of_a_sparse_graph() -> None:
     assert np.mean(errors) < 55
 
 
+@pytest.mark.long
 def test_refinement_ends_in_an_optimum_near_the_graph() -> None:
     """From here the path ends four edges off, in a minimum of the objective with ℓ1."""
     dag, loss = drawn(100, 1000, 3)
@@ -129,6 +131,7 @@ def test_refinement_ends_in_an_optimum_near_the_graph() -> None:
     assert residual < 1e-8
 
 
+@pytest.mark.long
 def test_sharper_graphs_obey_knowledge() -> None:
     dag, loss = drawn(50, 20, 100)
     free = DAG.from_parents(dag.nodes, learned(Notears(), loss).parents)

@@ -157,6 +157,7 @@ def test_columns_make_up_the_loss(kind: AnyLoss, share: float) -> None:
     np.testing.assert_allclose(np.hstack([g for _, g in parts]), gradient, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [4, 6, 9, 30])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_threshold_leaves_nearly_as_many_parents_as_rows(rows: int, seed: int) -> None:

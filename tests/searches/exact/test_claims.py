@@ -25,6 +25,7 @@ def searches(**options: Any) -> list[Any]:
     return [ist.SubsetDP(**options), ist.AStar(**options), ist.ILP(**options)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("i", range(3))
 def test_a_bound_on_parents_is_part_of_the_claim(i: int) -> None:
     search = searches(max_parents=1)[i]

@@ -102,6 +102,7 @@ def test_parent_sets_of_equal_score_are_not_taken_for_interchangeable(
         assert solve(search, table).score == best
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("search", EXACT, ids=repr)
 def test_knowledge(search: Search[LocalScore]) -> None:
     knowledge = Knowledge(required=[("x0", "x2")], forbidden=[("x1", "x0")], roots=["x3"])
@@ -119,6 +120,7 @@ def test_a_table_instead_of_a_score(search: Search[LocalScore]) -> None:
     assert solve(search, table).score == pytest.approx(solve(search, local).score)
 
 
+@pytest.mark.long
 def test_a_proven_gap_at_the_limit() -> None:
     local = gaussian_score(GaussianBIC(), 3, 60, 12)
     best = solve(SubsetDP(), local).score

@@ -68,6 +68,7 @@ def test_the_best_of_29281_graphs(make: Any) -> None:
     assert scores(solve(make(n_best=60), local)) == pytest.approx(every[:60])
 
 
+@pytest.mark.long
 @both
 def test_all_graphs_there_are(make: Any) -> None:
     local = discrete_score(BDeu(), 5, 60, 3)
@@ -145,6 +146,7 @@ def test_millions_of_graphs_that_are_equally_good(make: Any) -> None:
     assert scores(solve(make(n_best=25), local)) == [0.0] * 25
 
 
+@pytest.mark.long
 @both
 def test_the_next_best_of_one_component_come_before_two_losses_at_once(make: Any) -> None:
     # b may follow a, and d c, for a loss of 2; a may follow b for one of 3.5, more than the first
@@ -160,6 +162,7 @@ def test_the_next_best_of_one_component_come_before_two_losses_at_once(make: Any
     assert scores(solve(make(n_best=40), local)) == totals(local)[:40]
 
 
+@pytest.mark.long
 @SCIP
 def test_a_component_of_more_than_64_nodes() -> None:
     # Each node may follow one of its neighbours on a line: two of them cannot follow each other.
@@ -193,6 +196,7 @@ def test_a_component_of_more_than_64_nodes() -> None:
         solve(AStar(n_best=2), table)
 
 
+@pytest.mark.long
 @both
 def test_knowledge_holds_for_all_of_them(make: Any) -> None:
     knowledge = Knowledge(required=[("x0", "x2")], forbidden=[("x1", "x0")], roots=["x3"])
@@ -243,6 +247,7 @@ def test_a_run_that_is_stopped_lists_what_is_proven(
     assert len(set(lengths)) > 2 or make is AStar
 
 
+@pytest.mark.long
 @SCIP
 def test_an_integer_program_that_is_stopped_lists_the_first_ones(
     monkeypatch: pytest.MonkeyPatch,
@@ -257,6 +262,7 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
         assert scores(found) == whole[: len(scores(found))]
 
 
+@pytest.mark.long
 @SCIP
 @pytest.mark.parametrize("calls", [1, 3, 10, 30])
 def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:

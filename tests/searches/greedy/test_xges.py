@@ -125,6 +125,7 @@ def gain(local: LocalScore, child: int, parents: set[int], more: int) -> float:
     return local.local(child, sorted(parents | {more})) - local.local(child, sorted(parents))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "d"), [*((s, 6 + s) for s in range(10)), (0, 66)])
 def test_every_class_on_the_way_is_scored_right(seed: int, d: int) -> None:
     local = objective(seed, d, edges=2 * d)
@@ -154,6 +155,7 @@ def test_four_nodes_against_all_543_graphs() -> None:
     assert reached >= 38
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("extended", [False, True])
 def test_no_operator_gains_at_the_end(seed: int, extended: bool) -> None:
@@ -233,6 +235,7 @@ def test_knowledge_is_obeyed(
     assert knowledge.allows(DAG.from_parents(local.nodes, found.parents))
 
 
+@pytest.mark.long
 def test_best_graph_under_knowledge_is_found() -> None:
     knowledge = Knowledge(
         required=[(NAMES[2], NAMES[0])], forbidden=[(NAMES[0], NAMES[1])], roots=[NAMES[3]]

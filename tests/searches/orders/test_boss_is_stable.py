@@ -12,6 +12,7 @@ def linear(d: int, n: int, seed: int) -> dict[str, np.ndarray]:
     return dict(simulate.linear(simulate.erdos_renyi(d, 2 * d, seed=seed), n, seed=seed).data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_order_and_the_units_of_columns_do_not_matter(seed: int) -> None:
     table = linear(30, 100, seed)
@@ -22,6 +23,7 @@ def test_the_order_and_the_units_of_columns_do_not_matter(seed: int) -> None:
     assert ist.metrics.shd_cpdag(first.dag, other.dag.reorder(names)) == 0
 
 
+@pytest.mark.long
 def test_starts_go_on_until_they_agree() -> None:
     table = linear(30, 100, 2)
     four, default = ist.learn(table, search=ist.Boss(starts=4)), ist.learn(table)
@@ -39,6 +41,7 @@ def test_a_graph_that_one_start_reached_is_a_matter_of_chance() -> None:
     assert any("Only one of 4 starts" in note for note in solution.notes)
 
 
+@pytest.mark.long
 def test_one_start_in_dense_data() -> None:
     # With grow-shrink trees, one start could end at a distance of 425 from the true CPDAG.
     for seed in range(4):

@@ -70,6 +70,7 @@ def shuffled(rows: Rows, seed: int) -> list[str]:
     return [str(name) for name in np.random.default_rng(seed).permutation(list(rows))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_k2_as_published(seed: int, most: int) -> None:
@@ -94,6 +95,7 @@ def test_these_problems_have_what_the_test_is_for() -> None:
     assert seen < math.prod(levels)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("most", [None, 2])
 def test_the_best_parents_of_all(seed: int, most: int | None) -> None:

@@ -205,6 +205,7 @@ def test_acyclic_selection(seed: int) -> None:
     assert after >= total - 1e-7
 
 
+@pytest.mark.long
 def test_more_than_64_variables() -> None:
     rows = discrete_rows(4, 300, 70)
     kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)

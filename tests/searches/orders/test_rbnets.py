@@ -202,6 +202,7 @@ def test_the_optimum_of_small_problems() -> None:
     assert improved == 3
 
 
+@pytest.mark.long
 def test_any_time_and_no_flag_is_changed() -> None:
     before = dict(jax.config.values)
     table = list_parent_sets(discrete_score(BIC(), 1, 300, 9))

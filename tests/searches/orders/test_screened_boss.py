@@ -39,6 +39,7 @@ def bound(data: dict[str, Floats], *, columns: bool) -> CorrelationScore:
     return CORRELATIONS.require(ist.GaussianEBIC().bind(statistics))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(5))
 def test_equals_the_dense_search(seed: int) -> None:
     dag, data = data_of(50, 60, 2000, seed)
@@ -52,6 +53,7 @@ def test_equals_the_dense_search(seed: int) -> None:
     assert screened.details.candidates < 12
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_many_columns_are_kept_instead_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     _, data = data_of(60, 60, 59, 3)
@@ -189,6 +191,7 @@ def test_families_of_discrete_variables_against_a_slow_version() -> None:
         _native.ScreenedOrder(score.kernel, names=np.zeros(10, np.int64), max_parents=None)
 
 
+@pytest.mark.long
 def test_partners_of_discrete_variables_raise_the_score() -> None:
     dag, data = levels_of(60, 60, 2000, 1)
     options: dict[str, Any] = {"score": ist.BDeu(), "search": ist.ScreenedBoss()}
@@ -211,6 +214,7 @@ def test_the_default_for_thousands_of_discrete_variables(monkeypatch: pytest.Mon
     assert "ScreenedBoss" in repr(ist.learn(data).choice)
 
 
+@pytest.mark.long
 def test_neither_order_nor_units_of_columns_matter() -> None:
     _, data = data_of(60, 120, 800, 5)
     rng = np.random.default_rng(0)
@@ -222,6 +226,7 @@ def test_neither_order_nor_units_of_columns_matter() -> None:
     assert one.score != pytest.approx(two.score)  # the units matter to it
 
 
+@pytest.mark.long
 def test_knowledge_is_obeyed() -> None:
     dag, data = data_of(40, 60, 500, 7)
     free = ist.learn(data, search=ist.ScreenedBoss())
