@@ -1,8 +1,8 @@
 """The stages of `.ci/run`: what each one runs, and which run beside each other.
 
 The tests are in four stages: tests, algorithms, processes, and timing for those that measure short
-times, which runs last and alone. `r` and `release` run only by name. Only the standard library is
-needed here.
+times, which runs last and alone. `guard`, `r` and `release` run only by name. Only the
+standard library is needed here.
 """
 
 from __future__ import annotations
@@ -406,6 +406,13 @@ def oldest(job: Job, room: Room) -> None:
     pytest(job, python, "-m", "fast", *(f"tests/{name}" for name in OLDEST))
 
 
+def guard(job: Job, room: Room) -> None:
+    """Ten tasks may not take more instructions than on file, nor find anything else."""
+    if shutil.which("valgrind") is None:
+        raise FailedError("Valgrind is missing: apt-get install valgrind")
+    job.run(room.environment("full"), "benchmarks/guard.py")
+
+
 # --- release ---------------------------------------------------------------------------------
 
 
@@ -451,11 +458,12 @@ STAGES: Mapping[str, Sequence[Callable[..., None]]] = {
     "bare": [bare],
     "oldest": [oldest],
     "timing": [timing],
+    "guard": [guard],
     "r": [r],
     "release": [release],
 }
-ASKED_FOR = ("r", "release")
-"""These run only by name: R may be missing, and a rehearsal takes minutes."""
+ASKED_FOR = ("guard", "r", "release")
+"""These run only by name: Valgrind or R may be missing, and a rehearsal takes minutes."""
 
 FIRST = ("lint", "imports", "wheel")
 """Quick ones: if they fail, nothing else runs."""
