@@ -25,18 +25,19 @@ from isthmus.testing import enumerate_dags
 
 HERE = Path(__file__).resolve().parent
 Row = tuple[object, ...]
+# Of the code that runs; at the end of a run there may be a later one.
+COMMIT = subprocess.run(
+    ["git", "log", "-1", "--format=%h", "--", "src", "benchmarks/papers.py"],
+    cwd=HERE.parent, capture_output=True, text=True, check=False,
+).stdout.strip()  # fmt: skip
 
 
 def write(name: str, remark: str, columns: Row, rows: Iterable[Row]) -> None:
     """Write a table with the commit, the versions and the CPU time that it was made with."""
     lines = [columns, ("---",) * len(columns), *rows]
     table = "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-    commit = subprocess.run(
-        ["git", "log", "-1", "--format=%h", "--", "src", "benchmarks/papers.py"],
-        cwd=HERE.parent, capture_output=True, text=True, check=False,
-    ).stdout.strip()  # fmt: skip
     stamp = (
-        f"Code of commit {commit}, Python {platform.python_version()}, NumPy {np.__version__}, "
+        f"Code of commit {COMMIT}, Python {platform.python_version()}, NumPy {np.__version__}, "
         f"{platform.machine()}, {time.process_time():.0f} CPU seconds."
     )
     text = (
