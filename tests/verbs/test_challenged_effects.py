@@ -41,6 +41,17 @@ def test_a_curved_confounder_is_adjusted_for(*, binary: bool) -> None:
     assert inside >= 34
 
 
+def test_a_threshold_of_a_confounder_is_adjusted_for() -> None:
+    """A smooth curve leaves a bias of 0.15 to 0.2."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=2000)
+        x = 2 * (z > 0.5) + rng.normal(size=2000)
+        table = {"z": z, "x": x, "y": x + 4 * (z > 0.5) + rng.normal(size=2000)}
+        found = ist.effect(table, DAG, "x", "y")
+        assert abs(found.value - 1.0) < 3 * found.standard_error < 0.1
+
+
 def mean_of(answer: Any) -> float:
     return float(np.ravel(answer.mean)[0])
 

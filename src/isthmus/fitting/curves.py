@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, combinations, product
+from itertools import chain, combinations, pairwise, product
 from math import log, prod
 from typing import NamedTuple, final
 
@@ -280,6 +280,8 @@ _SATURATED = (0.2, 0.8)
 """Quantiles beyond which that one is constant."""
 _KNOTS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Quantiles at which the curve of a variable bends, once one of the above has paid for itself."""
+_STEPS = 64
+"""Ranges of a curved column, with equally many rows, within each of which it may also rise."""
 _MOST_PRODUCTS = 300
 """Number of products above which none is tried, those of about 24 variables."""
 _ROWS_PER_TERM = 10
@@ -307,6 +309,8 @@ class RegressionColumn(NamedTuple):
         Whether it is a number, which can have a curve.
     bends
         Where such curves are constant or bend, by the quantiles of its rows.
+    steps
+        Ends of the ranges within which they may also rise.
     """
 
     name: str
@@ -314,12 +318,18 @@ class RegressionColumn(NamedTuple):
     variable: int
     number: bool
     bends: tuple[float, ...] = ()
+    steps: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, name: str, values: Floats, variable: int, *, number: bool) -> RegressionColumn:
         """Return a column, with the quantiles of its values."""
-        bends = np.quantile(values, (*_SATURATED, *_KNOTS)).tolist() if number else ()
-        return cls(name, values, variable, number, tuple(bends))
+        if not number:
+            return cls(name, values, variable, number)
+        steps = np.linspace(0.0, 1.0, min(len(values) // _ROWS_PER_TERM, _STEPS) + 1)
+        bends = np.quantile(values, (*_SATURATED, *_KNOTS)).tolist()
+        return cls(
+            name, values, variable, number, tuple(bends), tuple(np.quantile(values, steps).tolist())
+        )
 
 
 @final
@@ -514,6 +524,10 @@ def _candidates(
         if columns[i].number and i not in curved:
             yield from (CurvedTerm((i,) * degree) for degree in _CURVED_TERMS_DEGREES)
             yield CurvedTerm((i,), (columns[i].bends[0], columns[i].bends[1]))
+    for i in sorted(curved & {*lines}):  # steps, such as those of a threshold
+        for low, high in pairwise(columns[i].steps):
+            if low < high:
+                yield CurvedTerm((i,), (low, high))
     if len(lines) * (len(lines) - 1) // 2 > _MOST_PRODUCTS:
         return
     for i, j in combinations(lines, 2):

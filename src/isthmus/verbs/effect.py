@@ -49,7 +49,7 @@ from isthmus.statistics import Kind, Moments, Schema
 from isthmus.tables import DropRows, ExpectationMaximisation, Missing, Source, TimeUnit, as_source
 from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import as_read, check_kinds, check_missing
-from isthmus.verbs.notes_rows import notes_on_errors
+from isthmus.verbs.notes_rows import notes_on_answers
 
 
 def effect(
@@ -307,7 +307,7 @@ class EffectData(NamedTuple):
         if self.clusters is not None:
             return estimate
         adjusted = {v for each in estimate.alternatives for v in each.adjustment}
-        notes = notes_on_errors(self.source, {estimate.cause, estimate.effect, *adjusted})
+        notes = notes_on_answers(self.source, {estimate.cause, estimate.effect, *adjusted})
         return replace(estimate, notes=(*estimate.notes, *notes))
 
     def adjusted(self, cause: str, effect: str, comparison: EffectComparison) -> Adjusted:

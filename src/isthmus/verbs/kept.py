@@ -43,7 +43,7 @@ from isthmus.tables import Source, as_source, transformed
 from isthmus.verbs.arguments import AnyScore
 from isthmus.verbs.defaults import MANY_COLUMNS
 from isthmus.verbs.effect import EffectData, compared, incomplete_columns
-from isthmus.verbs.notes_rows import notes_on_errors
+from isthmus.verbs.notes_rows import notes_on_answers
 from isthmus.verbs.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 
 # --- The part of a saved solution that its methods need: statistics, and which score it was -----
@@ -434,8 +434,8 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float, *, curves: bool =
 
 
 def _noted(network: Network, source: Source | None) -> Network:
-    """Return a network whose answers say that the rows depend on each other, if they do."""
-    return replace(network, notes=notes_on_errors(source, network.dag.nodes))
+    """Return a network whose answers say what is wrong with the rows."""
+    return replace(network, notes=notes_on_answers(source, network.dag.nodes))
 
 
 def _fitted(source: Source, dag: DAG, pseudo_count: float, *, curves: bool) -> Network:

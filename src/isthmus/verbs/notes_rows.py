@@ -239,15 +239,17 @@ def dependent_rows(table: RowTable) -> tuple[str, ...]:
     return copied_rows(table) or repeated_units(table) or alike_neighbours(table)
 
 
-def notes_on_errors(source: Source | None, names: Collection[str]) -> tuple[str, ...]:
-    """Say why standard errors of answers about some columns of a table may be too small.
+def notes_on_answers(source: Source | None, names: Collection[str]) -> tuple[str, ...]:
+    """Say which rows decide answers about some columns of a table, or depend on each other.
 
     Nothing if the rows are not at hand, or if answers are those within groups.
     """
     table = None if source is None else RowTable.of(source)
     if table is None or table.groups is not None:
         return ()
-    return dependent_rows(table.select([v for v in table.names if v in names]))
+    table = table.select([v for v in table.names if v in names])
+    outliers = outlying_rows(table)
+    return (*outliers.notes, *dependent_rows(table.without(outliers.rows)))
 
 
 def copied_rows(table: RowTable) -> tuple[str, ...]:

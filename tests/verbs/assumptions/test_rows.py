@@ -86,8 +86,13 @@ def test_answers_of_a_fitted_network_say_that_rows_depend_on_each_other() -> Non
         assert again.reorder(["b", "a"]).notes == (note,)
         text = str(ist.effect(table, dag, "a", "b"))
         assert note in text
-    clean = linear(rng)
-    assert not ist.fit({"a": clean["a"], "b": clean["b"]}, dag).notes
+    clean = {name: column for name, column in linear(rng).items() if name in "ab"}
+    assert not ist.fit(clean, dag).notes
+    assert not ist.effect(clean, dag, "a", "b").notes
+    clean["a"][17] = 1e4
+    assert "Check row 17" in str(ist.effect(clean, dag, "a", "b"))
+    with noted("Check row 17"):
+        assert "Check row 17" in ist.fit(clean, dag).query("b", do={"a": 1.0}).note
 
 
 def test_ranges_of_answers_say_that_rows_depend_on_each_other() -> None:
