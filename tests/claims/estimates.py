@@ -481,7 +481,18 @@ NOT_ASKED: Mapping[tuple[str, str], str] = {
     ("30 clinics, named as clusters", "posterior"): "only `effect` has clusters",
 }
 """Cells without an answer, with the reason."""
-KNOWN_GAPS: Mapping[tuple[str, str], tuple[float, str]] = {}
+_NO_TRACE = "the table has no trace of it"
+_ABSENT = "values that are missing because of themselves leave no trace"
+KNOWN_GAPS: Mapping[tuple[str, str], tuple[float, str]] = {
+    **{
+        (name, answer): (0.0, _NO_TRACE)
+        for name in ("hidden common cause", "rows selected by the outcome")
+        for answer in ("effect", "query", "posterior")
+    },
+    ("gaps where the outcome is large, rows dropped", "effect"): (0.85, _ABSENT),
+    ("gaps where the outcome is large, rows dropped", "posterior"): (0.85, _ABSENT),
+    ("gaps where the outcome is large, rows dropped", "query"): (0.0, _ABSENT),
+}
 """Cells that do not hold: the share of intervals that contain the truth, of ten tables of 300 rows
 and ten of 500, and the reason. No note excuses the others."""
 

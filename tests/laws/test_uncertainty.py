@@ -191,6 +191,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
     },
     "DiscreteNetwork": {
         "cardinalities",
+        "conditionals",
         "parameters",
         "unseen",
         "sample",
@@ -202,6 +203,8 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "close_to",
     },
     "GaussianNetwork": {
+        "conditionals",
+        "levels",
         "parameters",
         "sample",
         "log_likelihood",
