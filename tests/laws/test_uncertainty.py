@@ -147,7 +147,8 @@ NO_ESTIMATES: dict[str, set[str]] = {
     "PAGSolution": {"dag", "cpdag", "plot", "report", "to_dict", "save", "load"},
     "EffectEstimate": {"adjustment", "degrees", "robust"},
     "Changes": {"changed"},
-    "Validation": {"p_value", "agrees", "objections", "unsupported"},  # tests, not estimates
+    # Tests, not estimates.
+    "Validation": {"p_value", "agrees", "objections", "unsupported", "asked", "summary", "plot"},
     "Posterior": {
         "nodes",
         "rows",
