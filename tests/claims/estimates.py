@@ -432,7 +432,7 @@ def new_rows(numbers: Numbers, rng: Rng) -> Stated:
     """Ask for y in rows that were left out, given the other columns."""
     n = len(numbers.table["y"])
     whole = np.all([np.isin(v, ["c", "t"]) | (v == v) for v in numbers.table.values()], axis=0)
-    left = rng.choice(np.flatnonzero(whole), _NEW_ROWS, replace=False)
+    left = rng.choice(np.flatnonzero(whole), min(_NEW_ROWS, n // 5), replace=False)
     kept = np.setdiff1d(np.arange(n), left)
     network: Any = ist.fit(
         {name: column[kept] for name, column in numbers.table.items()},
