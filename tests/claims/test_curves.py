@@ -56,6 +56,17 @@ def test_effects_of_one_cause_are_not_joined(shape: str, n: int) -> None:
     assert true == 5.0
 
 
+def test_skewed_columns_of_one_scale_are_named() -> None:
+    """A federation has no ranks; of a table, both scales are compared, and nothing is joined."""
+    for shape, expected in (("log-normal", True), ("saturating", False)):
+        table = effects_of_one_cause(shape, 20_000, 1)
+        parts = [{name: x[k::3] for name, x in table.items()} for k in range(3)]
+        solution = learned(ist.Federation.simulate(parts))
+        noted = [note for note in solution.notes if "logarithms or normal scores" in note]
+        assert bool(noted) == (false_and_true(solution.dag)[0] > 0) == expected
+        assert all(repr(f"y{i}") in note for note in noted for i in range(5))
+
+
 @pytest.mark.parametrize("n", [500, 3000])
 def test_effects_that_rise_and_fall_are_found(n: int) -> None:
     """In the direction of the cause, nothing is gained, and nothing is explained."""

@@ -220,7 +220,7 @@ def learn(
         status, problem = challenged.status(status), challenged.judge(problem)
         explained, ranked = challenged.explained, challenged.ranked
         if challenged.changed or explained:
-            dag, of_search = challenged.dag, ()
+            dag, of_search = challenged.dag, challenged.notes
             value = LOCAL_SCORES.require(problem.objective).total(dag)
             equivalent = not challenged.directed
     objective = problem.objective

@@ -146,10 +146,11 @@ def sample(
         time_limit=time_limit,
     )
     sentence = ""
+    of_scale: tuple[str, ...] = ()
     if score is None and isinstance(problem.score, (BGe, DegenerateGaussian)):
         until = math.inf if time_limit is None else begin + problem.waited + time_limit
         again = Again(data, transform, options, seed=seed, until=until)
-        problem, sentence = _challenged(problem, again)
+        problem, sentence, of_scale = _challenged(problem, again)
     objective = problem.objective
     if sampler is None:
         sampler, reason = choose_sampler(objective)
@@ -195,6 +196,7 @@ def sample(
         effect_model=_effect_model(problem),
         notes=(
             *notes_on(problem, ensemble.most_probable(), named=score is not None),
+            *of_scale,
             *_units_of_effects(problem),
             *([sampler.bias] if sampler.bias else []),
         ),
@@ -212,15 +214,15 @@ def sample(
     return with_notes(posterior)
 
 
-def _challenged(problem: Problem, again: Again) -> tuple[Problem, str]:
-    """Return the data with a score of curves if lines do not survive them, and a sentence."""
+def _challenged(problem: Problem, again: Again) -> tuple[Problem, str, tuple[str, ...]]:
+    """Return the data, with a score of curves if lines do not survive them; a sentence; notes."""
     challenged = challenge_default(problem, again)
     sentence = f" {challenged.sentence}"
     if not challenged.changed:
-        return problem, sentence
+        return problem, sentence, ()
     model = challenged.problem
     assert isinstance(model.plain_score, AdditiveEBIC)
-    return judged_by(problem, model), sentence
+    return judged_by(problem, model), sentence, challenged.notes
 
 
 def _effect_model(problem: Problem) -> LinearEffects | ChallengedEffects | None:
