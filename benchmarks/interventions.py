@@ -240,9 +240,9 @@ def screen(genes: int, cells: int = 50) -> str:
     guide = np.concatenate([np.full(10 * cells, genes), np.repeat(np.arange(genes), cells)])
     values = rng.normal(size=(len(guide), genes))
     for v in order:
-        own = guide == v
+        own, parents = guide == v, np.flatnonzero(weights[:, v])
         values[own, v] = -2.0 + 0.5 * values[own, v]
-        values[~own, v] += values[~own] @ weights[:, v]
+        values[~own, v] += (values[:, parents] @ weights[parents, v])[~own]
     names = [f"g{i}" for i in range(genes)]
     table = dict(zip(names, values.T, strict=True)) | {"guide": guide}
     targets = {k: [names[k]] for k in range(genes)} | {genes: []}
