@@ -148,6 +148,7 @@ def test_a_draft_with_one_party(
     assert "--party was given 1 time. Give it twice" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_card_with_another_certificate(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_card_with_another_certificate(
     assert "certificate on the card of 'bank'" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_dry_run_says_what_a_run_would_refuse(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,6 +185,7 @@ def test_a_dry_run_says_what_a_run_would_refuse(
     assert not (bank / "ledger.jsonl").exists()
 
 
+@pytest.mark.long
 def test_nobody_answers(drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder = drafted()
     for name in CARDS:

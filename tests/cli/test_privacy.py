@@ -71,6 +71,7 @@ def test_a_draft_has_the_budget_of_its_options(world: Path) -> None:
     assert other == DifferentialPrivacy(2.0, 1e-6, honest=2)
 
 
+@pytest.mark.long
 def test_noise_is_the_default_and_exact_sums_are_a_choice(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,6 +91,7 @@ def test_noise_is_the_default_and_exact_sums_are_a_choice(
     assert "privacy    none: the sums are exact" in capsys.readouterr().out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -123,6 +125,7 @@ def test_impossible_budgets_are_not_drafted(
     assert not (world / "study" / "study.toml").exists()
 
 
+@pytest.mark.long
 def test_a_drafted_policy_allows_this_study_and_no_second_one(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +147,7 @@ def test_a_drafted_policy_allows_this_study_and_no_second_one(
     assert not (world / "second" / "north.signature").exists()
 
 
+@pytest.mark.long
 def test_a_policy_that_states_no_budget_is_not_signed_over(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,6 +161,7 @@ def test_a_policy_that_states_no_budget_is_not_signed_over(
     assert "its budget of ε = 1 at δ = 1e-06 is more than ε = 0" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_dry_run_says_that_the_noise_is_not_installed(
     world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +179,7 @@ def test_a_dry_run_says_that_the_noise_is_not_installed(
     assert "age: how many rows have a value in each interval of its range" in said
 
 
+@pytest.mark.long
 def test_the_ledger_tells_what_was_spent(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = world / "north"
     assert draft(world, "--epsilon", 1) == ExitCode.DONE

@@ -77,6 +77,7 @@ def table(path: Path, rows: int = 60, worst: str = "70") -> Path:
     return path
 
 
+@pytest.mark.long
 def test_private_keys_are_private(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     keys = [*folder.glob("*/*.pem")]
@@ -86,6 +87,7 @@ def test_private_keys_are_private(drafted: Callable[..., Path]) -> None:
     assert run("site", "new", folder / "x", "--name", "../x", "--organisation", "y") == 16
 
 
+@pytest.mark.long
 def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     shared = Folder(folder / "study")
@@ -100,6 +102,7 @@ def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
         shared.cards()
 
 
+@pytest.mark.long
 def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(LEVELS, "--parents", 1) / "study" / "study.toml")
     assert study.requests == {"moments", "counts"}
@@ -108,18 +111,21 @@ def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> Non
     assert study.plan.limit == 2
 
 
+@pytest.mark.long
 def test_a_draft_of_pooled_sums(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(LEVELS, "--pooled") / "study" / "study.toml")
     assert study.requests == {"counts"}
     assert not study.within_sites
 
 
+@pytest.mark.long
 def test_a_draft_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(VARIABLES, "--method", "admm") / "study" / "study.toml")
     assert study.rounds == 300
     assert study.requests == {"consensus"}
 
 
+@pytest.mark.long
 def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     folder = drafted(VARIABLES, "--method", "admm", "--networks")
     study = Folder(folder / "study").study()
@@ -157,6 +163,7 @@ def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     assert not wrong.exists()
 
 
+@pytest.mark.long
 def test_a_dry_run_shows_a_step_of_admm(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,6 +187,7 @@ def test_a_dry_run_shows_a_step_of_admm(
     assert run("site", "freeze", home, study, "--data", data, "--time", "age") == ExitCode.SCHEMA
 
 
+@pytest.mark.long
 def test_a_dry_run_says_what_is_not_installed(
     drafted: Callable[..., Path],
     capsys: pytest.CaptureFixture[str],
@@ -203,6 +211,7 @@ def test_a_dry_run_says_what_is_not_installed(
     assert "isthmus[neural]" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_dry_run_of_a_series(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -231,6 +240,7 @@ def test_a_dry_run_of_a_series(
     assert "clipped    1 row" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> None:
     """Before anybody waits for sites."""
     folder = drafted(VARIABLES, "--method", "admm")
@@ -248,6 +258,7 @@ def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> 
     assert search_from("privatek2", [isthmus_joint]) == PrivateK2()
 
 
+@pytest.mark.long
 def test_from_policy_to_dry_run(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -282,6 +293,7 @@ def test_from_policy_to_dry_run(
     assert "wider bounds" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_signing_shows_everything_that_is_signed(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -300,6 +312,7 @@ def test_signing_shows_everything_that_is_signed(
     assert " ".join(NOT_PROMISED.split()) in " ".join(said.split())
 
 
+@pytest.mark.long
 def test_the_last_page_says_that_enter_signs(
     drafted: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +335,7 @@ def test_the_last_page_says_that_enter_signs(
     assert all("Enter to see the next page" in prompt for prompt in prompts)
 
 
+@pytest.mark.long
 def test_a_policy_stands_against_a_study(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -333,6 +347,7 @@ def test_a_policy_stands_against_a_study(
     assert "age" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_who_is_not_in_the_study_does_not_sign(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     assert run("site", "new", folder / "west", "--name", "west", "--organisation", "W") == 0
@@ -343,6 +358,7 @@ def test_who_is_not_in_the_study_does_not_sign(drafted: Callable[..., Path]) -> 
     assert run("study", "sign", folder / "east", folder / "study") == ExitCode.STUDY
 
 
+@pytest.mark.long
 def test_the_ledger_is_shown_and_checked(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -363,6 +379,7 @@ def test_the_ledger_is_shown_and_checked(
     assert run("ledger", "show", home) == ExitCode.LEDGER
 
 
+@pytest.mark.long
 def test_a_coordinator_needs_all_signatures(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -424,6 +441,7 @@ def test_the_board_tells_a_step_once_and_then_that_it_goes_on(
     assert lines == ["comparing identifiers"] * 2
 
 
+@pytest.mark.long
 def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -446,6 +464,7 @@ def test_freezing_names_the_variables_that_rows_are_dropped_because_of(
     assert "'fever' (120), 'ward' (40)" in said
 
 
+@pytest.mark.long
 def test_freezing_asks_for_the_unit_of_a_variable_that_is_mostly_outside(
     drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -462,6 +481,7 @@ def test_freezing_asks_for_the_unit_of_a_variable_that_is_mostly_outside(
     assert "wider bounds" not in said
 
 
+@pytest.mark.long
 def test_signing_says_that_the_installed_version_is_not_listed(
     drafted: Callable[..., Path],
     capsys: pytest.CaptureFixture[str],

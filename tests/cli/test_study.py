@@ -18,6 +18,7 @@ def run(words: str) -> int:
     return main(words.split())
 
 
+@pytest.mark.long
 def test_from_nothing_to_signatures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in SITES:
@@ -54,6 +55,7 @@ def test_variables_keep_their_order_and_the_types_of_levels(tmp_path: Path) -> N
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

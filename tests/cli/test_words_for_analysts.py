@@ -26,6 +26,7 @@ def table(tmp_path: Path) -> str:
     return str(tmp_path / "t.csv")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["learn", "bootstrap", "sample"])
 def test_each_note_is_printed_once(
     command: str, table: str, capsys: pytest.CaptureFixture[str]
