@@ -54,6 +54,22 @@ def test_results_of_changed_code_are_named(runner: dict[str, Any], tmp_path: Pat
     assert "code.py is gone" in runner["old"]()[0][1]
 
 
+def test_stamps_name_code_that_is_there() -> None:
+    """A result of files that were renamed could never be found to be old."""
+    root = BENCHMARKS.parent
+    marks = [
+        json.loads(line).get("stamp", {})
+        for path in (BENCHMARKS / "results").glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    marks = [mark for mark in marks if mark]
+    assert marks
+    for mark in marks:
+        assert {"commit", "digest", "python", "machine", "date"} <= set(mark)
+        assert "changed" not in mark["commit"]
+        assert all((root / name).exists() for name in mark["code"])
+
+
 def test_the_guard_sees_a_fifth_more_and_any_other_answer() -> None:
     guard = runpy.run_path(str(BENCHMARKS / "guard.py"))
     record = json.loads((BENCHMARKS / "results" / "guard.json").read_text())["tasks"]
