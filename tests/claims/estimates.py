@@ -445,7 +445,7 @@ def new_rows(numbers: Numbers, rng: Rng) -> Stated:
         answer = network.query("y", evidence=given)
         low, high = (float(np.ravel(answer.quantile(share))[0]) for share in (0.025, 0.975))
         inside.append(low <= numbers.table["y"][row] <= high)
-        notes = str(answer)
+        notes = answer.note
     return Stated(float(np.mean(inside)), notes)
 
 
