@@ -24,8 +24,9 @@ Edges: TypeAlias = tuple[Edge, ...]
 
 DECIDED = 5.0
 """The data decide a direction if the best graph with the edge the other way round scores at least
-so many nats less. Two halves of Adult then contradict each other in one direction at most, and of
-directions in tables of simulated normal data less than 1 % are wrong: ``benchmarks/margins.py``."""
+so many nats less. Of directions in tables of simulated normal data, less than 1 % are then wrong.
+Two halves of Adult without two of its columns do not contradict each other, and with all of them in
+six directions: ``benchmarks/results/margins.md``."""
 
 _BY = {
     "determined": "data",
