@@ -97,12 +97,13 @@ def test_dir_lists_what_can_be_used() -> None:
 
 
 @pytest.mark.long
-def test_learning_from_a_table_imports_no_federation() -> None:
+def test_learning_from_a_table_imports_no_federation_and_no_pages() -> None:
     code = "import sys, isthmus; isthmus.learn; print(*sys.modules)"
     names = run(code).split()
     assert "isthmus.verbs.learn" in names
     joint = ("isthmus_joint", "isthmus_joint.methods", "isthmus_joint.federation")
-    assert [name for name in names if name.startswith(joint)] == []
+    shown = ("isthmus.report", "isthmus.plots", "isthmus.io")
+    assert [name for name in names if name.startswith((*joint, *shown))] == []
 
 
 @pytest.mark.long

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError, counted
 from isthmus.graphs import DAG, Knowledge
-from isthmus.report import Certainty, EdgeRow
-from isthmus.report import Measure as CertaintyMeasure
 
 if TYPE_CHECKING:
+    from isthmus.report import Certainty, EdgeRow
+    from isthmus.report import Measure as CertaintyMeasure
     from isthmus.results.ensemble import Ensemble
     from isthmus.results.posterior import Posterior
 
@@ -267,35 +267,46 @@ DETERMINED = 0.95
 _SHOWN = 0.05
 """Pairs of variables that are adjacent more rarely are not listed in a report."""
 
-PROBABILITIES = (
-    CertaintyMeasure(
-        "probability", "Probability: of an edge between the two, in either direction."
-    ),
-    CertaintyMeasure(
-        "probability this way",
-        "Probability this way: that the edge points from the first to the second, if there is one. "
-        f"The direction is called determined from {DETERMINED:.2f} on.",
-    ),
-)
-SHARES = (
-    CertaintyMeasure(
-        "share",
-        "Share: of the replicates with an edge between the two, in either direction. It says how "
-        "stable the edge is, not how probable.",
-    ),
-    CertaintyMeasure(
-        "share this way",
-        "Share this way: of the replicates with the edge, in which it points from the first to the "
-        "second; about 0.5 if the data do not determine it. The direction is called determined "
-        f"from {DETERMINED:.2f} on.",
-    ),
-)
+
+def probabilities() -> tuple[CertaintyMeasure, ...]:
+    """Return what the probabilities of edges are called in a report."""
+    from isthmus.report import Measure
+
+    return (
+        Measure("probability", "Probability: of an edge between the two, in either direction."),
+        Measure(
+            "probability this way",
+            "Probability this way: that the edge points from the first to the second, if there is "
+            f"one. The direction is called determined from {DETERMINED:.2f} on.",
+        ),
+    )
+
+
+def shares() -> tuple[CertaintyMeasure, ...]:
+    """Return what the shares of bootstrap replicates are called in a report."""
+    from isthmus.report import Measure
+
+    return (
+        Measure(
+            "share",
+            "Share: of the replicates with an edge between the two, in either direction. It says "
+            "how stable the edge is, not how probable.",
+        ),
+        Measure(
+            "share this way",
+            "Share this way: of the replicates with the edge, in which it points from the first to "
+            "the second; about 0.5 if the data do not determine it. The direction is called "
+            f"determined from {DETERMINED:.2f} on.",
+        ),
+    )
 
 
 def certainty_of(
     weights: Ensemble | Posterior, dag: DAG, measures: tuple[CertaintyMeasure, ...]
 ) -> Certainty:
     """Return the shares or probabilities of the edges of a graph."""
+    from isthmus.report import Certainty
+
     if set(weights.nodes) != set(dag.nodes):
         raise MismatchError(
             "The ensemble has other variables than the graph. Compute it from the same columns."
@@ -327,6 +338,8 @@ def edge_rows(
     further
         Other numbers of the edges, in matrices ``[from, to]``.
     """
+    from isthmus.report import EdgeRow
+
     either = np.minimum(edges + edges.T, 1.0)
     rows = []
     for a, b in np.argwhere(np.triu((either >= _SHOWN) | (either > threshold), 1)).tolist():

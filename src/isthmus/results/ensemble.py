@@ -354,7 +354,7 @@ class Ensemble:
             The command line that computed the ensemble, to be shown in the page.
         """
         from isthmus.report import RunAgain, render
-        from isthmus.results.directions import SHARES
+        from isthmus.results.directions import shares
         from isthmus.results.ensemble_file import graphs_page
 
         limit = self.threshold() if threshold is None else threshold
@@ -362,7 +362,7 @@ class Ensemble:
         page = graphs_page(
             self,
             self.averaged_graph(limit),
-            measures=SHARES,
+            measures=shares(),
             title=title,
             threshold=limit,
             reference=reference,

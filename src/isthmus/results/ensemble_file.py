@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from isthmus.errors import FormatError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import check_strings
-from isthmus.plots.svg import svg_graph
-from isthmus.report import Measure, Page, RunAgain, compare
 from isthmus.results.directions import edge_rows
 from isthmus.results.reading import Disclosure, Release, header_facts, write_exports
 
 if TYPE_CHECKING:
+    from isthmus.report import Measure, Page, RunAgain
     from isthmus.results.ensemble import Ensemble
     from isthmus.results.posterior import Posterior
 
@@ -156,6 +155,9 @@ def graphs_page(
     diagnostics: tuple[tuple[str, str], ...] = (),
 ) -> Page:
     """Return the content of a report of many graphs, with the share or probability of each edge."""
+    from isthmus.plots.svg import svg_graph
+    from isthmus.report import Page, compare
+
     edges = ensemble.edge_probabilities()
     either = np.minimum(edges + edges.T, 1.0)
     strengths = {(a, b): float(either[graph.index(a), graph.index(b)]) for a, b in graph.edges}

@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 from isthmus.errors import IsthmusError, MismatchError, counted
 from isthmus.graphs import PAG, Knowledge
 from isthmus.graphs.pag import EDGE_KINDS
-from isthmus.io import to_tetrad
 from isthmus.networks import Level
 from isthmus.networks.rounding import rounded_rows
-from isthmus.plots.graph import PAG_LEGEND
-from isthmus.plots.svg import svg_graph
-from isthmus.report import Page
-from isthmus.report.page import PAG_MARKS, EdgeRow, search_diagnostics
 from isthmus.results.details import SearchDetails
 from isthmus.results.effects import EffectEstimate, estimate_pag_effect
 from isthmus.results.reading import Disclosure, Provenance, Reading, header_facts, run_again
@@ -28,6 +23,7 @@ from isthmus.watch import Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from isthmus.report import Page
     from isthmus.results.validation import Validation
 
 
@@ -238,6 +234,12 @@ _NO_PARAMETERS = (
 
 def pag_page(solution: PAGSolution, title: str, table: str | None, command: str | None) -> Page:
     """Return the content of the report of a PAG; see `PAGSolution.report`."""
+    from isthmus.io import to_tetrad
+    from isthmus.plots.graph import PAG_LEGEND
+    from isthmus.plots.svg import svg_graph
+    from isthmus.report import Page
+    from isthmus.report.page import PAG_MARKS, EdgeRow, search_diagnostics
+
     pag, kept = solution.pag, solution.statistics_kept
     rows = None if kept is None else kept.rows
     if rows is not None and solution.disclosure.has_exact_sums:

@@ -445,7 +445,7 @@ class Posterior:
         """
         from isthmus.report import render
         from isthmus.report.page import search_diagnostics
-        from isthmus.results.directions import PROBABILITIES
+        from isthmus.results.directions import probabilities
         from isthmus.results.ensemble_file import graphs_page
         from isthmus.results.posterior_file import PATH, chain_diagnostics
         from isthmus.results.reading import run_again
@@ -454,7 +454,7 @@ class Posterior:
         page = graphs_page(
             self,
             averaged_dag(self.nodes, self.edge_probabilities(), threshold),
-            measures=(*PROBABILITIES, PATH),
+            measures=(*probabilities(), PATH),
             matrices=(self.path_probabilities(),),
             title=title,
             threshold=threshold,

@@ -17,14 +17,13 @@ import numpy as np
 from isthmus.errors import FormatError, IsthmusError, counted
 from isthmus.frames import table_of
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.io import to_bif, to_json
 from isthmus.networks import DiscreteNetwork, Network
 from isthmus.networks.column_maps import ColumnMap, TimeMap
-from isthmus.report import RunAgain
 from isthmus.results.directions import Edges
 from isthmus.watch import Status
 
 if TYPE_CHECKING:
+    from isthmus.report import RunAgain
     from isthmus.results.solution import Solution
 
 
@@ -416,6 +415,8 @@ def header_facts(table: str | None, rows: int | None = None) -> tuple[str, ...]:
 
 def run_again(provenance: Provenance, status: Status | None, command: str | None) -> RunAgain:
     """Return how to compute a result again."""
+    from isthmus.report import RunAgain
+
     return RunAgain(
         provenance.code or None,
         command,
@@ -427,6 +428,8 @@ def run_again(provenance: Provenance, status: Status | None, command: str | None
 
 def write_exports(thing: DAG | CPDAG | PDAG | Network) -> Mapping[str, str]:
     """Return a graph or a network as texts, by file name extension: JSON, and BIF if possible."""
+    from isthmus.io import to_bif, to_json
+
     texts: dict[str, str] = {}
     if isinstance(thing, DiscreteNetwork):
         with suppress(IsthmusError):  # BIF has no way to write some levels

@@ -496,13 +496,13 @@ class Solution:
         """
         from isthmus.plots.svg import svg_graph
         from isthmus.report import build_page, render
-        from isthmus.results.directions import PROBABILITIES, SHARES, certainty_of
+        from isthmus.results.directions import certainty_of, probabilities, shares
         from isthmus.results.ensemble import Ensemble
         from isthmus.results.reading import header_facts, run_again, write_exports
 
         shown = self.published()
         rows = None if shown.statistics_kept is None else shown.statistics_kept.rows
-        measures = SHARES if isinstance(certainty, Ensemble) else PROBABILITIES
+        measures = shares() if isinstance(certainty, Ensemble) else probabilities()
         sure = None if certainty is None else certainty_of(certainty, self.dag, measures)
         page = build_page(
             shown,
