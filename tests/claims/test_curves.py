@@ -257,3 +257,17 @@ def test_a_graph_with_curves_is_not_called_optimal_and_tails_are_not_noted() -> 
     solution = learned(effects_of_one_cause("log-normal", 1000, 0))
     assert solution.status.ending == "converged"
     assert not any("NormalScores" in note for note in solution.notes)
+
+
+def test_a_search_over_classes_is_replaced_where_the_score_tells_directions() -> None:
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=500)
+    table = {"a": cause, "b": np.tanh(2 * cause) + 0.3 * rng.normal(size=500)}
+    table["c"] = table["b"] ** 2 + 0.5 * rng.normal(size=500)
+    solution = ist.learn(table, search=ist.XGES())
+    assert "the default search, as XGES takes no score" in solution.choice
+    assert solution.dag == ist.learn(table).dag
+    ensemble = ist.bootstrap(table, search=ist.XGES(), replicates=3, progress=False)
+    assert "the default search, as XGES" in ensemble.notes[0]
+    with pytest.raises(ist.errors.MismatchError, match="XGES"):
+        ist.learn(table, score=ist.AdditiveEBIC(), search=ist.XGES())

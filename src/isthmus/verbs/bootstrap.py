@@ -31,7 +31,13 @@ from isthmus.verbs.arguments import (
     check_seed,
     check_time_limit,
 )
-from isthmus.verbs.curves import Again, challenge_default, fits_lines, judged_by
+from isthmus.verbs.curves import (
+    Again,
+    challenge_default,
+    fits_lines,
+    judged_by,
+    needs_classes,
+)
 from isthmus.verbs.defaults import choose_search, reporter_for
 from isthmus.verbs.fit import StructuralEMSearch
 from isthmus.verbs.notes import notes_on
@@ -149,6 +155,8 @@ def bootstrap(
         if challenged.changed:
             model, directed = challenged.problem, challenged.directed
             problem = judged_by(problem, model)
+            if search is not None and needs_classes(search, problem):
+                search = None
     if search is None:
         search, reason = choose_search(problem.schema, problem.objective, runs=replicates)
     else:

@@ -42,6 +42,7 @@ from isthmus.scores import (
     NonlinearLikelihoodRatio,
 )
 from isthmus.scores.base import EdgePrior
+from isthmus.searches import XGES
 from isthmus.statistics import Chebyshev, Kind, Moments
 from isthmus.tables import NormalScores, Transform, WithFeatures
 from isthmus.tables.dispatch import knows_kinds
@@ -147,7 +148,7 @@ class Again:
     def learn(self, problem: Problem, *, searches: int = _SEARCHES) -> DAG:
         """Learn a graph with another score; `OutOfTimeError` if that does not end in time."""
         search = self.search
-        if search is None or LOCAL_SCORES not in search.accepts:
+        if search is None or LOCAL_SCORES not in search.accepts or needs_classes(search, problem):
             search, _ = choose_search(problem.schema, problem.objective, runs=searches)
         left = None if math.isinf(self.until) else self.until - time.monotonic()
         if left is not None and left <= 0.0:
@@ -283,8 +284,8 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
     bent = _number_of_curves(best.problem, agreed)
     sentence = (
         f"Challenged by curves at n = {problem.statistics.number_of_rows:,}, which lines did not "
-        f"survive: learned again with `AdditiveEBIC`{scale}; {counted(bent, 'edge')} "
-        f"{'has a curve' if bent == 1 else 'have curves'}."
+        f"survive: learned again with `AdditiveEBIC`{scale}{_instead(again, best.problem)}; "
+        f"{counted(bent, 'edge')} {'has a curve' if bent == 1 else 'have curves'}."
     )
     ranked = any(each is not None and each.problem.reading.maps for each in (best, other))
     return Challenged(
@@ -298,6 +299,17 @@ def challenge(problem: Problem, dag: DAG, again: Again) -> Challenged:
         ranked=ranked,
         notes=_of_one_scale(best, agreed) if knows_kinds(again.data) else (),
     )
+
+
+def needs_classes(search: AnySearch, problem: Problem) -> bool:
+    """Whether a search needs a score that gives equivalent graphs one value, and has another."""
+    return isinstance(search, XGES) and not LOCAL_SCORES.require(problem.objective).equivalent
+
+
+def _instead(again: Again, model: Problem) -> str:
+    if again.search is None or not needs_classes(again.search, model):
+        return ""
+    return " and the default search, as XGES takes no score that tells directions"
 
 
 def _compared(problem: Problem, dag: DAG, gamma: float) -> tuple[Problem, CurvedEdges]:
