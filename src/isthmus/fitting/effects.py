@@ -558,6 +558,8 @@ def _challenged(
         RegressionColumn.of(v, centred[:, i] / spread[i], own[i][0], number=own[i][1])
         for i, v in enumerate(regressors)
     ]
+    # Short ranges would take a part of the slope of the cause for steps in noise.
+    columns[0] = columns[0]._replace(steps=())
     return average_slope(columns, centred[:, -1], float(spread[0]), clusters)
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from isthmus.errors import SchemaError
-from isthmus.options import is_integer
 
 T = TypeVar("T")
 
@@ -41,6 +40,8 @@ def check_names(names: Iterable[object]) -> tuple[str, ...]:
 
 def as_name(name: object) -> object:
     """Return an integer as text, and anything else as it is."""
+    from isthmus.options import is_integer  # with NumPy, which the command line does without
+
     return str(name) if is_integer(name) else name
 
 

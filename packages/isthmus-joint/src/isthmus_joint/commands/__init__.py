@@ -13,6 +13,7 @@ EXAMPLES = {
     "coordinator status": "isthmus coordinator status lead study",
     "coordinator run": "isthmus coordinator run lead study -o network.html",
     "study show": "isthmus study show study",
+    "study assess": "isthmus study assess study -o assessment.md",
     "study code": "isthmus study code",
     "site policy": "isthmus site policy north study",
     "site pin": "isthmus site pin north east/card.toml south/card.toml",

@@ -32,6 +32,7 @@ FACTS: Mapping[str, Mapping[str, Any]] = {
         "not_signed": TEXTS,
         "expires": or_none(TEXT),
     },
+    "study assess": {"written": TEXT, "to_complete": WHOLE},
     "study code": {"code": TEXT},
     "study check": {"name": TEXT, "hash": TEXT},
     "study sign": {"name": TEXT, "hash": TEXT, "signature": TEXT},
