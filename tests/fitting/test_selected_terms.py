@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isthmus.fitting.curves import CurvedTerm, Equation, RegressionColumn, Residuals, _best
+from isthmus.fitting.curves import CurvedTerm, Equation, RegressionColumn, RowResiduals, _best
 from isthmus.fitting.effects import grouped, least_squares_residual
 from isthmus.fitting.logit import distinct
 
@@ -22,10 +22,10 @@ def test_a_test_is_that_of_a_regression_on_all_rows() -> None:
     each, (mean, within) = np.bincount(place).astype(np.float64), grouped(Y, place)
     part = [c._replace(values=c.values[first]) for c in columns]
 
-    def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
+    def fit(chosen: tuple[CurvedTerm, ...]) -> RowResiduals:
         design = np.stack([np.ones(len(first)), *X[:, first]], axis=1)
         away = least_squares_residual(design, mean, each)
-        return Residuals(design, each * away, within + each * away**2, np.ones(len(first)))
+        return RowResiduals(design, each * away, within + each * away**2, np.ones(len(first)))
 
     best = _best(part, Equation(fit, (0, 1, 2), each), (), 1)
     assert best is not None

@@ -380,7 +380,7 @@ class CurvedTerm(NamedTuple):
 
 
 @final
-class Residuals(NamedTuple):
+class RowResiduals(NamedTuple):
     """What a fitted regression leaves of its rows, of which those with equal columns are one.
 
     Attributes
@@ -416,7 +416,7 @@ class Equation(NamedTuple):
         smaller, and not random, if a level is separated from the others.
     """
 
-    fit: Callable[[tuple[CurvedTerm, ...]], Residuals]
+    fit: Callable[[tuple[CurvedTerm, ...]], RowResiduals]
     lines: tuple[int, ...]
     each: Floats
     least: float = _SMALLEST

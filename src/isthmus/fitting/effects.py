@@ -16,7 +16,7 @@ from isthmus.fitting.curves import (
     CurvedTerm,
     Equation,
     RegressionColumn,
-    Residuals,
+    RowResiduals,
     rows_needed,
     select_terms,
 )
@@ -381,14 +381,14 @@ def _selected(columns: Sequence[RegressionColumn], outcome: Floats) -> tuple[Cur
     def regression(target: Floats, lines: tuple[int, ...]) -> Equation:
         mean, within = grouped(target, place)
 
-        def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
+        def fit(chosen: tuple[CurvedTerm, ...]) -> RowResiduals:
             used = [t for t in chosen if set(t.factors) <= set(lines)]
             design = np.stack(
                 [ones, *(columns[i].values for i in lines), *(t.values(columns) for t in used)],
                 axis=1,
             )
             away = least_squares_residual(design, mean, each)
-            return Residuals(design, each * away, within + each * away**2, ones)
+            return RowResiduals(design, each * away, within + each * away**2, ones)
 
         return Equation(fit, lines, each)
 

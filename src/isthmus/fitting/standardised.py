@@ -21,7 +21,7 @@ from isthmus.fitting.curves import (
     CurvedTerm,
     Equation,
     RegressionColumn,
-    Residuals,
+    RowResiduals,
     select_terms,
 )
 from isthmus.fitting.effects import (
@@ -196,10 +196,10 @@ def _challenged(
     lines, cells = tuple(range(len(columns))), len(first)
     of_levels = tally(data.cause, place, data.levels)
 
-    def residuals(design: Floats, each: Floats, mean: Floats, fitted: Floats) -> Residuals:
+    def residuals(design: Floats, each: Floats, mean: Floats, fitted: Floats) -> RowResiduals:
         # Of events, of which their shares tell everything.
         noise, away = fitted * (1.0 - fitted), mean - fitted
-        return Residuals(design, each * away, each * (mean * (1.0 - mean) + away**2), noise)
+        return RowResiduals(design, each * away, each * (mean * (1.0 - mean) + away**2), noise)
 
     def of_effect(code: int) -> Equation:
         rows = data.cause == code
@@ -209,20 +209,20 @@ def _challenged(
         mean, within = grouped(own, inside)
         shares = _Shares(np.rint(np.stack([each * (1.0 - mean), each * mean])), there)
 
-        def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
+        def fit(chosen: tuple[CurvedTerm, ...]) -> RowResiduals:
             wide = _extended(data, columns, chosen)
             design = _design(wide, of_levels[code], slopes=not binary)[there]
             if binary:
                 return residuals(design, each, mean, shares(wide)[1])
             away = least_squares_residual(design, mean, each)
-            return Residuals(design, each * away, within + each * away**2, np.ones(len(each)))
+            return RowResiduals(design, each * away, within + each * away**2, np.ones(len(each)))
 
         return Equation(fit, lines, of_levels[code], *([1.0] if binary else []))
 
     of_cause_shares = _Shares(of_levels, np.ones(cells, np.bool_))
 
     def of_cause(code: int) -> Equation:
-        def fit(chosen: tuple[CurvedTerm, ...]) -> Residuals:
+        def fit(chosen: tuple[CurvedTerm, ...]) -> RowResiduals:
             wide = _extended(data, columns, chosen)
             design = _design(wide, times, slopes=False)
             chances = of_cause_shares(wide)
