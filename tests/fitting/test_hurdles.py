@@ -161,7 +161,7 @@ def test_files_and_reports_keep_hurdles(tmp_path: Path) -> None:
     assert "whether gain is not 0" in (tmp_path / "r.html").read_text("utf8")
     solution.save(tmp_path / "s.isthmus")
     loaded = ist.Solution.load(tmp_path / "s.isthmus").fit(gains(1000) | {"x": noise})
-    assert isinstance(loaded.conditionals["gain"], Hurdle)  # type: ignore[union-attr]
+    assert isinstance(loaded.conditionals["gain"], Hurdle)
 
 
 def test_parts_that_do_not_fit_together_are_refused() -> None:

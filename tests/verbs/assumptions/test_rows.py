@@ -92,7 +92,7 @@ def test_answers_of_a_fitted_network_say_that_rows_depend_on_each_other() -> Non
     clean["a"][17] = 1e4
     assert "Check row 17" in str(ist.effect(clean, dag, "a", "b"))
     with noted("Check row 17"):
-        assert "Check row 17" in ist.fit(clean, dag).query("b", do={"a": 1.0}).note
+        assert "Check row 17" in str(ist.fit(clean, dag).query("b", do={"a": 1.0}))
 
 
 def test_ranges_of_answers_say_that_rows_depend_on_each_other() -> None:
