@@ -26,8 +26,7 @@ def test_frequencies_are_repeated_rows() -> None:
     weighted = ist.Weighted(table, "w", frequencies=True)
     ours, theirs = weighted.moments(), ist.Frame(repeated).moments()
     assert ours.n == theirs.n == table["w"].sum()
-    np.testing.assert_allclose(ours.mean(), theirs.mean(), rtol=1e-12)
-    np.testing.assert_allclose(ours.scatter(), theirs.scatter(), rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(in_spreads(ours, theirs), 0.0, atol=1e-12)
     assert ours.schema == theirs.schema
     levels = ["sex", "group"]
     plan = ist.CountPlan.everything()
@@ -40,6 +39,30 @@ def test_frequencies_are_repeated_rows() -> None:
         ist.score(repeated, dag, score), rel=1e-12
     )
     assert ist.learn(few).dag == ist.learn(counted[1]).dag
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_frequencies_are_repeated_rows_in_any_units(seed: int) -> None:
+    """Columns whose units and distances from zero differ by many powers of ten."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(300, 5)) @ rng.normal(size=(5, 5)) * 10.0 ** rng.uniform(-3, 3, 5)
+    table = pd.DataFrame(values + 10.0 ** rng.uniform(-2, 4, 5), columns=list("abcde"))
+    often = rng.integers(0, 9, len(table))
+    weighted = ist.Weighted(table, often, frequencies=True)
+    repeated = ist.summarise(table.loc[table.index.repeat(often)])
+    np.testing.assert_allclose(in_spreads(weighted.moments(), repeated), 0.0, atol=1e-12)
+    names = table.columns
+    dag = ist.DAG(names, [(p, c) for i, c in enumerate(names) for p in names[:i]])
+    one, other = (ist.effect(data, dag, "a", "e") for data in (weighted, repeated))
+    assert abs(one.value - other.value) < 1e-12 * other.standard_error
+    assert one.standard_error == pytest.approx(other.standard_error, rel=1e-12)
+
+
+def in_spreads(one: ist.Moments, other: ist.Moments) -> np.ndarray:
+    """Return differences of means and covariances, in units of standard deviations."""
+    spread = np.sqrt(np.diag(other.covariance()))
+    away = (one.covariance() - other.covariance()) / np.outer(spread, spread)
+    return np.vstack([(one.mean() - other.mean()) / spread, away])
 
 
 def test_weights_are_those_of_numpy() -> None:
