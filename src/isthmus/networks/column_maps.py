@@ -201,7 +201,14 @@ def observed_values(maps: NetworkMaps, given: Any) -> Any:
     """Return evidence or interventions, with values of a table as the network has them."""
     if not maps or not isinstance(given, Mapping):
         return given
-    return {v: maps[v].observed(v, value) if v in maps else value for v, value in given.items()}
+    return {v: _observed(maps[v], v, value) if v in maps else value for v, value in given.items()}
+
+
+def _observed(own: ColumnMap | TimeMap, name: str, value: Any) -> Any:
+    if not isinstance(value, slice):
+        return own.observed(name, value)
+    ends = (value.start, value.stop)
+    return slice(*(end if end is None else own.observed(name, end) for end in ends), value.step)
 
 
 def read_column(maps: NetworkMaps, name: str, column: Any) -> Any:

@@ -235,17 +235,17 @@ def checked_question(
 
 
 Evidence: TypeAlias = Mapping[
-    str, Level | tuple[float, float] | Mapping[Any, float] | Set[Any] | list[Any]
+    str, Level | tuple[float, float] | slice | Mapping[Any, float] | Set[Any] | list[Any]
 ]
-"""Values, some levels, likelihoods of levels, or a value and its standard error."""
+"""Values, some levels, likelihoods of levels, a value and its standard error, or a range."""
 
 LIKELIHOODS = (Mapping, Set, list)
 """Types of evidence on a discrete node that is not one level."""
 
 
 def is_uncertain(value: object) -> bool:
-    """Return whether evidence is a likelihood per level, some levels, or a value with its error."""
-    return isinstance(value, (*LIKELIHOODS, tuple))
+    """Return whether evidence is anything but one level or one number."""
+    return isinstance(value, (*LIKELIHOODS, tuple, slice))
 
 
 def unknown_level(name: str, value: object, levels: Sequence[Level]) -> SchemaError:

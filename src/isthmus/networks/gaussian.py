@@ -47,6 +47,7 @@ from isthmus.networks.distributions import (
     Explanation,
     Nonparanormal,
     Normal,
+    NormalMixture,
     centre,
     check_class,
     in_units,
@@ -55,6 +56,7 @@ from isthmus.networks.distributions import (
     reason_for_range,
 )
 from isthmus.networks.inference import distinct_columns
+from isthmus.networks.ranges import within, without_ranges
 from isthmus.networks.sampling_error import MOST_REDRAWN, drawn_regressions
 from isthmus.networks.support import (
     MeanRange,
@@ -344,22 +346,22 @@ class GaussianNetwork:
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, float | tuple[float, float]] | None = None,
+        evidence: Mapping[str, float | tuple[float, float] | slice] | None = None,
         do: None = None,
-    ) -> Normal | Nonparanormal: ...
+    ) -> Normal | NormalMixture | Nonparanormal: ...
     @overload
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, float | tuple[float, float]] | None = None,
+        evidence: Mapping[str, float | tuple[float, float] | slice] | None = None,
         do: Mapping[str, float] | None = None,
-    ) -> Normal | Nonparanormal | MeanRange: ...
+    ) -> Normal | NormalMixture | Nonparanormal | MeanRange: ...
     def query(
         self,
         targets: str | Iterable[str],
-        evidence: Mapping[str, float | tuple[float, float]] | None = None,
+        evidence: Mapping[str, float | tuple[float, float] | slice] | None = None,
         do: Mapping[str, float] | None = None,
-    ) -> Normal | Nonparanormal | MeanRange:
+    ) -> Normal | NormalMixture | Nonparanormal | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
         If the parameters were fitted to data, the means have a `sampling_error`, which takes the
@@ -371,7 +373,8 @@ class GaussianNetwork:
             One or more nodes.
         evidence
             Values of other nodes that are observed. If an observation is uncertain, give the
-            measured value and the standard deviation of its error: ``{"dose": (1.5, 0.2)}``.
+            measured value and the standard deviation of its error: ``{"dose": (1.5, 0.2)}``. If
+            only a range is known, give its ends: ``{"dose": slice(1, 2)}``, or `slice(1, None)`.
         do
             Values to which nodes are set by an intervention, which removes the influence of
             their usual causes. The answer is valid in the real world only if the graph is causal.
@@ -379,8 +382,9 @@ class GaussianNetwork:
         Returns
         -------
         Normal or MeanRange
-            A range if equivalent graphs give different answers to an intervention. For targets
-            that were learned as normal scores, a `Nonparanormal`: medians and intervals.
+            A range if equivalent graphs give different answers to an intervention. Given ranges, a
+            `NormalMixture`: of quadrature for one of them, and of 20,000 weighted draws for
+            several. For targets that were learned as normal scores, a `Nonparanormal`.
 
         Raises
         ------
@@ -430,23 +434,27 @@ class GaussianNetwork:
 
     def _answers(
         self, asked: tuple[str, ...], seen: dict[str, Any], forced: dict[str, Any]
-    ) -> list[Normal]:
+    ) -> list[Normal | NormalMixture]:
         """Return one distribution if equivalent graphs agree, else one per possible graph."""
         seen, forced = (observed_values(self.maps, given) for given in (seen, forced))
+        graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
+        seen, ranges = without_ranges(seen)
+        jointly = tuple(dict.fromkeys((*asked, *ranges)))
         values = np.array([measured(v, x) for v, x in seen.items()]).reshape(len(seen), 2).T
         settings = {v: finite(x, f"The value of {v!r}") for v, x in forced.items()}
-        graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
-        targets_at = np.array([self.dag.index(v) for v in asked], np.intp)
+        targets_at = np.array([self.dag.index(v) for v in jointly], np.intp)
         seen_at = np.array([self.dag.index(v) for v in seen], np.intp)
         answers = []
         for dag in graphs:
             network = self._along(dag, settings)
             moments = network.mean(), network.covariance()
-            answers.append(Normal(asked, *condition(*moments, targets_at, seen_at, *values)))
+            answers.append(Normal(jointly, *condition(*moments, targets_at, seen_at, *values)))
         if answers and all(_agree(answers[0], answer) for answer in answers):
-            note = note_without_path(self.cpdag, () if seen else forced, asked)
-            return [replace(answers[0], note=note)]
-        return answers
+            note = note_without_path(self.cpdag, () if seen or ranges else forced, asked)
+            answers = [replace(answers[0], note=note)]
+        if not ranges:
+            return [*answers]
+        return [replace(within(own, asked, ranges), note=own.note) for own in answers]
 
     def most_probable(
         self,

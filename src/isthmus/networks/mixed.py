@@ -68,6 +68,7 @@ from isthmus.networks.distributions import (
 )
 from isthmus.networks.inference import Elimination
 from isthmus.networks.mixed_queries import MixedQuery, predict_rows, redrawn
+from isthmus.networks.ranges import without_ranges
 from isthmus.networks.sampling_error import counted_rows
 from isthmus.networks.support import (
     MeanRange,
@@ -333,7 +334,9 @@ class MixedNetwork:
         evidence
             Levels and values of other nodes that are observed. If an observation is uncertain,
             map the levels to their likelihoods, or give the measured value and the standard
-            deviation of its error: ``{"sex": {"f": 0.9, "m": 0.2}, "dose": (1.5, 0.2)}``.
+            deviation of its error: ``{"sex": {"f": 0.9, "m": 0.2}, "dose": (1.5, 0.2)}``. A set
+            of levels says that it is one of them, and `slice(1, 2)` or `slice(1, None)` that a
+            number lies in this range; the answer is then simulated.
         do
             Levels and values to which nodes are set by an intervention, which removes the
             influence of their usual causes. The answer is valid in the real world only if the
@@ -361,9 +364,10 @@ class MixedNetwork:
         settings = self._coded(forced)
         if len(members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))) != 1:
             return self._unidentified(asked, forced)
-        values, likelihoods, errors = self._split(seen)
+        certain, ranges = without_ranges(seen, self.levels)
+        values, likelihoods, errors = self._split(certain)
         question = MixedQuery(
-            self.dag, dict(self.conditionals), asked, values, settings, likelihoods, errors
+            self.dag, dict(self.conditionals), asked, values, settings, likelihoods, errors, ranges
         )
         answer = question.answer(simulations, seed)
         notes = (

@@ -36,6 +36,7 @@ from isthmus.networks.conditionals import (
 )
 from isthmus.networks.distributions import NormalMixture, Probabilities, centre, in_units
 from isthmus.networks.inference import distinct_columns
+from isthmus.networks.ranges import Ranges
 from isthmus.networks.sampling_error import drawn_conditionals
 
 MOST_CONFIGURATIONS = 10_000
@@ -68,6 +69,8 @@ class MixedQuery:
         Likelihoods of the levels of discrete nodes that are seen with uncertainty.
     measured
         Continuous nodes that are seen with uncertainty: value, and standard deviation of its error.
+    ranges
+        Continuous nodes of which only a range is known.
     """
 
     dag: DAG
@@ -77,6 +80,7 @@ class MixedQuery:
     do: Mapping[str, float]
     likelihoods: Mapping[str, Floats] = field(default_factory=dict)
     measured: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    ranges: Ranges = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         discrete = [v for v in self.targets if self._is_discrete(v)]
@@ -95,6 +99,8 @@ class MixedQuery:
 
     def exact(self) -> Probabilities | NormalMixture | None:
         """Return the answer in closed form, or None if there is none of acceptable size."""
+        if self.ranges:
+            return None
         nodes = self.relevant()
         known = {**self.evidence, **self.do}
         for name in nodes:
@@ -200,6 +206,9 @@ class MixedQuery:
             value, error = self.measured[name]
             surprise: Floats = -0.5 * ((value - columns[name]) / error) ** 2
             return surprise
+        if name in self.ranges:
+            low, high = self.ranges[name]
+            return np.where((low <= columns[name]) & (columns[name] <= high), 0.0, -np.inf)
         return 0.0
 
     def _is_discrete(self, name: str) -> bool:
@@ -215,7 +224,7 @@ class MixedQuery:
     def relevant(self) -> tuple[str, ...]:
         """Return targets, evidence and their ancestors after the intervention, parents first."""
         relevant: set[str] = set()
-        stack = [*self.targets, *self.evidence, *self.likelihoods, *self.measured]
+        stack = [*self.targets, *self.evidence, *self.likelihoods, *self.measured, *self.ranges]
         while stack:
             name = stack.pop()
             if name not in relevant:
