@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,17 +58,17 @@ def test_a_range_of_everything_says_nothing() -> None:
 
 
 def test_an_intervention_hides_what_its_target_tells() -> None:
-    answer = CHAIN.query("a", evidence={"c": slice(0.0, None)}, do={"b": 1.0})
+    answer: Any = CHAIN.query("a", evidence={"c": slice(0.0, None)}, do={"b": 1.0})
     np.testing.assert_allclose(answer.mean, [1.0], atol=1e-9)
 
 
-def fitted(n: int = 4000) -> tuple[ist.networks.Network, pd.DataFrame]:
+def fitted(n: int = 4000) -> tuple[Any, pd.DataFrame]:
     rng = np.random.default_rng(3)
     age = rng.normal(50.0, 10.0, n)
     ill = np.where(rng.random(n) < 1 / (1 + np.exp(5 - 0.1 * age)), "yes", "no")
     cost = 10.0 * (ill == "yes") + 0.1 * age + rng.normal(size=n)
     table = pd.DataFrame({"age": age, "ill": ill, "cost": cost})
-    graph = ist.DAG(list(table), [("age", "ill"), ("age", "cost"), ("ill", "cost")])
+    graph = ist.DAG(["age", "ill", "cost"], [("age", "ill"), ("age", "cost"), ("ill", "cost")])
     return ist.fit(table, graph), table
 
 
@@ -88,7 +90,9 @@ def test_dates_and_sampling_errors() -> None:
     day = np.datetime64("2024-01-01") + np.arange(400).astype("m8[D]")
     value = 0.01 * np.arange(400) + rng.normal(size=400)
     table = pd.DataFrame({"day": day, "value": value})
-    network = ist.fit(table, ist.DAG(["day", "value"], [("day", "value")]), kinds={"day": "days"})
+    network: Any = ist.fit(
+        table, ist.DAG(["day", "value"], [("day", "value")]), kinds={"day": "days"}
+    )
     ends = slice(np.datetime64("2024-06-01"), np.datetime64("2024-06-30"))
     answer = network.query("value", evidence={"day": ends})
     middle = network.query("value", evidence={"day": np.datetime64("2024-06-15")})

@@ -207,8 +207,8 @@ def observed_values(maps: NetworkMaps, given: Any) -> Any:
 def _observed(own: ColumnMap | TimeMap, name: str, value: Any) -> Any:
     if not isinstance(value, slice):
         return own.observed(name, value)
-    ends = (value.start, value.stop)
-    return slice(*(end if end is None else own.observed(name, end) for end in ends), value.step)
+    low, high = (e if e is None else own.observed(name, e) for e in (value.start, value.stop))
+    return slice(low, high, value.step)
 
 
 def read_column(maps: NetworkMaps, name: str, column: Any) -> Any:

@@ -460,7 +460,7 @@ class Nonparanormal(DrawnAnswer):
     __repr__ = __str__
 
 
-AnswerT = TypeVar("AnswerT", Normal, NormalMixture)
+AnswerT = TypeVar("AnswerT", bound=Normal | NormalMixture)
 
 
 def in_units(answer: AnswerT, maps: NetworkMaps) -> AnswerT | Nonparanormal:
