@@ -289,3 +289,54 @@ def test_reports_show_the_answer(search: ist.BossFCI | None, tmp_path: Path) -> 
         assert f"<td>{objection}</td>" in text.replace('<td tabindex="0">', "<td>")
     solution.report(tmp_path / "without.html")
     assert 'id="check"' not in (tmp_path / "without.html").read_text(encoding="utf-8")
+
+
+def test_knowledge_alone_is_tested_in_the_best_graph_that_agrees_with_it() -> None:
+    """b ← a → c, with b and c in one tier, and e alone."""
+    rng = np.random.default_rng(5)
+    a, e = rng.normal(size=(2, 1500))
+    b, c = 0.6 * a + rng.normal(size=1500), 0.6 * a + rng.normal(size=1500)
+    table = pd.DataFrame({"a": a, "b": b, "c": c, "e": e})
+    both_ways = [("b", "c"), ("c", "b")]
+    right = ist.Knowledge(roots=["a", "e"], forbidden=both_ways, required=[("a", "b"), ("e", "c")])
+    answer = ist.validate(table, right)
+    assert answer.agrees
+    found = {frozenset((i.x, i.y)): i.p_from_sums for i in answer.independences}
+    assert found.keys() == {frozenset("ae"), frozenset("bc")}
+    assert found[frozenset("ae")] == pytest.approx(partial_p(table, "a", "e", []))
+    # Of b and c, the later one has the parents that the learned graph gives it.
+    given = next(i.given for i in answer.independences if {i.x, i.y} == {"b", "c"})
+    assert {*given} <= {"a", "e"}
+    assert found[frozenset("bc")] == pytest.approx(partial_p(table, "b", "c", [*given]))
+    assert [(each.cause, each.effect) for each in answer.unsupported] == [("e", "c")]
+    assert "1 of 2 required edges: e → c" in str(answer)
+    wrong = ist.validate(table, ist.Knowledge(forbidden=[("a", "b"), ("b", "a")]))
+    assert [str(i)[:7] for i in wrong.objections] in (["a and b"], ["b and a"])
+    assert "object to the knowledge" in str(wrong)
+    assert "excludes no pair" in str(ist.validate(table, ist.Knowledge(roots=["a"])))
+
+
+def test_directions_that_the_data_decide_contradict_knowledge() -> None:
+    rng = np.random.default_rng(6)
+    a, b = rng.normal(size=(2, 5000))
+    table = pd.DataFrame({"a": a, "b": b, "c": a + b + rng.normal(size=5000)})
+    answer = ist.validate(table, ist.Knowledge(tiers=[["c"], ["a", "b"]]))
+    assert not answer.agrees
+    assert {text[:5] for text in answer.contradicted} == {"a → c", "b → c"}
+    assert "decide against the knowledge" in str(answer)
+    assert not ist.validate(table, ist.Knowledge(tiers=[["a", "b"], ["c"]])).contradicted
+
+
+def test_knowledge_is_tested_everywhere_the_same() -> None:
+    table = rows(600)
+    known = ist.Knowledge(tiers=[["a"], ["b"], ["c", "d"]], forbidden=[("a", "d"), ("b", "d")])
+    expected = ist.validate(table, known)
+    with duckdb.connect() as connection:
+        parts = {"one": table[:300], "two": table[300:]}
+        sites = ist.Federation.simulate(parts, within_sites=False)
+        for data in (connection.from_df(table), sites):
+            answer = ist.validate(data, known)
+            assert answer.dag == expected.dag
+            for one, other in zip(answer.independences, expected.independences, strict=True):
+                assert (one.x, one.y, one.given) == (other.x, other.y, other.given)
+                assert one.p_from_sums == pytest.approx(other.p_from_sums, rel=1e-4)

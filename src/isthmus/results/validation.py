@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from isthmus.errors import MismatchError, counted, rounded
 from isthmus.frames import table_of
-from isthmus.graphs import DAG, PAG
+from isthmus.graphs import DAG, PAG, Knowledge
 from isthmus.report.page import Check
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Validation:
     Attributes
     ----------
     dag
-        The graph.
+        The graph; of knowledge alone, the best one that agrees with it.
     n
         Number of rows.
     alpha
@@ -123,6 +123,11 @@ class Validation:
         Edges, or missing edges, that contradict background knowledge.
     remarks
         What a reader should know about the tests.
+    knowledge
+        The background knowledge, if it was tested without a graph. Then `independences` are those
+        of pairs that may have no edge, and `edges` the required ones.
+    contradicted
+        Directions that the data decide without this knowledge, and that it forbids.
     """
 
     dag: DAG | PAG
@@ -134,6 +139,8 @@ class Validation:
     shuffled: Shuffled | None = None
     violated: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    knowledge: Knowledge | None = None
+    contradicted: tuple[str, ...] = ()
 
     @property
     def p_value(self) -> float:
@@ -142,8 +149,8 @@ class Validation:
 
     @property
     def agrees(self) -> bool:
-        """Whether the data object to none of the independences."""
-        return not self.objections
+        """Whether the data object to no independence, and to no direction of knowledge."""
+        return not self.objections and not self.contradicted
 
     @property
     def objections(self) -> tuple[ImpliedIndependence, ...]:
@@ -213,21 +220,25 @@ class Validation:
 
     def _verdict(self) -> list[str]:
         tested = counted(len(self.independences), "independence")
+        what = "graph" if self.knowledge is None else "knowledge"
         if not self.independences:
+            if self.knowledge is not None:
+                return ["The knowledge excludes no pair of variables, so there is none to test."]
             return ["The graph implies no independence that can be tested, so it cannot be wrong."]
         rows = f"The data ({self.n:,} rows)"
-        if self.agrees:
+        rejected = self.objections
+        if not rejected:
             smallest = rounded(self.p_value)
             lines = [
-                f"{rows} do not object to the graph: none of the {tested} that it implies is",
+                f"{rows} do not object to the {what}: none of the {tested} that it implies is",
                 f"rejected (smallest p-value after correction {smallest}).",
-                "A graph with more edges would pass, too.",
             ]
+            if self.knowledge is None:
+                lines.append("A graph with more edges would pass, too.")
             return [" ".join(lines)]
-        rejected = self.objections
         lines = [
-            f"{rows} object to the graph: they reject {len(rejected)} of {tested}.",
-            "By the graph, these are independent:",
+            f"{rows} object to the {what}: they reject {len(rejected)} of {tested}.",
+            f"By the {what}, these are independent:",
         ]
         lines = [" ".join(lines)]
         lines += [f"  {i} (p = {rounded(i.adjusted)})" for i in rejected[:_SHOWN]]
@@ -244,7 +255,7 @@ class Validation:
         ]
         if not self.edges:
             return []
-        edges = counted(len(self.edges), "edge")
+        edges = counted(len(self.edges), "edge" if self.knowledge is None else "required edge")
         if not weak:
             return [f"The data show each of the {edges}."]
         more = f" and {len(weak) - _SHOWN} more" if len(weak) > _SHOWN else ""
@@ -266,4 +277,8 @@ class Validation:
 
     def _notes(self) -> list[str]:
         against = [f"Background knowledge: {v}" for v in self.violated]
+        if self.contradicted:
+            against.append(
+                f"The data decide against the knowledge: {', '.join(self.contradicted)}."
+            )
         return [*against, *self.remarks]

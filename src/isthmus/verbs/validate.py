@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
-from math import isnan, log, nan
-from typing import NamedTuple, final
+from math import inf, isnan, log, nan
+from typing import Any, NamedTuple, final
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from isthmus.errors import ArgumentError, DataError, counted
+from isthmus.errors import ArgumentError, DataError, DataWarning, counted
 from isthmus.graphs import CPDAG, DAG, PAG, PDAG, Knowledge
 from isthmus.graphs.names import bits
 from isthmus.graphs.pag import separator
@@ -36,6 +37,7 @@ from isthmus.verbs.arguments import (
     check_score,
     check_seed,
 )
+from isthmus.verbs.learn import learn
 from isthmus.verbs.prepare import Problem, prepare, warn_of_reading
 
 _SMALLEST = 1e-300
@@ -49,7 +51,7 @@ _FROM_SUMS = (
 
 def validate(
     data: object,
-    dag: DAG | CPDAG | PDAG | PAG,
+    dag: DAG | CPDAG | PDAG | PAG | Knowledge,
     *,
     alpha: float = 0.05,
     test: AnyScore | None = None,
@@ -74,7 +76,9 @@ def validate(
     dag
         The graph, as somebody drew it. Of an equivalence class, one member is tested, which has the
         same independences as the others. Of a PAG, each pair without an edge is tested given a set
-        that separates the two; it has neither Fisher's C nor shuffled names.
+        that separates the two; it has neither Fisher's C nor shuffled names. Of `Knowledge`, the
+        best graph that agrees with it is learned: pairs that may have no edge are tested in it, and
+        required edges. Directions that the data decide otherwise without it are listed, too.
     alpha
         Probability of any objection if the graph is true.
     test
@@ -101,6 +105,11 @@ def validate(
     >>> print(answer.objections[0])
     smoke and bronc
     """
+    only = dag if isinstance(dag, Knowledge) else None
+    if isinstance(dag, Knowledge):
+        dag, contradicted = _learned(data, dag, kinds, missing, groups)
+    else:
+        contradicted = ()
     graph = dag if isinstance(dag, PAG) else _dag_of(dag)
     if not 0.0 < alpha < 1.0:
         raise ArgumentError(f"alpha={alpha!r} was given; it must be between 0 and 1, such as 0.05.")
@@ -112,6 +121,9 @@ def validate(
         return _choose_test(schema.subset(graph.nodes), within_groups=within_groups)
 
     claims, edges = _of_pag(graph) if isinstance(graph, PAG) else _of_dag(graph)
+    if only is not None:
+        claims = [c for c in claims if not (only.permits(c.x, c.y) or only.permits(c.y, c.x))]
+        edges = [c for c in edges if (c.x, c.y) in only.required]
     sets = [(c.x, c.y, *c.given) for c in (*claims, *edges)] + [(v,) for v in graph.nodes]
     problem = prepare(
         data,
@@ -133,7 +145,9 @@ def validate(
             f"{counted(left_out, 'independence')} could not be tested: the parents determine one "
             "of the two variables, or have too many combinations."
         )
-    everything = None if isinstance(graph, PAG) else _everything(problem)
+    everything = None
+    if only is None and not isinstance(graph, PAG):
+        everything = _everything(problem)
     drawn = DAG(()) if isinstance(graph, PAG) else graph
     return Validation(
         graph,
@@ -145,6 +159,31 @@ def validate(
         None if everything is None else _shuffled(everything, drawn, permutations, seed),
         () if isinstance(graph, PAG) else _violated(graph, known),
         tuple(remarks),
+        only,
+        contradicted,
+    )
+
+
+def _learned(
+    data: object,
+    knowledge: Knowledge,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None,
+    missing: Missing | None,
+    groups: str | None,
+) -> tuple[DAG, tuple[str, ...]]:
+    """Return the best graph that agrees with knowledge, and directions that the data turn round."""
+    options: dict[str, Any] = {"kinds": kinds, "missing": missing, "groups": groups}
+    with catch_warnings():
+        simplefilter("ignore", DataWarning)  # about the learned graph, which is not the answer
+        bound = learn(data, knowledge=knowledge, **options).dag
+        free = learn(data, **options).directions
+    turned = (
+        (a, b) for a, b in free.determined if knowledge.permits(b, a) > knowledge.permits(a, b)
+    )
+    margins = ((edge, free.margins.get(edge, inf)) for edge in turned)
+    return bound, tuple(
+        f"{a} → {b}" + (f" (by {margin:.1f} nats)" if margin < inf else "")
+        for (a, b), margin in margins
     )
 
 
