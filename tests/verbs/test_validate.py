@@ -317,14 +317,16 @@ def test_knowledge_alone_is_tested_in_the_best_graph_that_agrees_with_it() -> No
 
 
 def test_directions_that_the_data_decide_contradict_knowledge() -> None:
+    """Four causes of one effect, which would need six more edges with the effect first."""
     rng = np.random.default_rng(6)
-    a, b = rng.normal(size=(2, 5000))
-    table = pd.DataFrame({"a": a, "b": b, "c": a + b + rng.normal(size=5000)})
-    answer = ist.validate(table, ist.Knowledge(tiers=[["c"], ["a", "b"]]))
+    causes = rng.normal(size=(5000, 4))
+    table = pd.DataFrame(causes, columns=list("abcd"))
+    table["e"] = causes.sum(axis=1) + rng.normal(size=5000)
+    answer = ist.validate(table, ist.Knowledge(tiers=[["e"], [*"abcd"]]))
     assert not answer.agrees
-    assert {text[:5] for text in answer.contradicted} == {"a → c", "b → c"}
+    assert {text[:5] for text in answer.contradicted} == {f"{v} → e" for v in "abcd"}
     assert "decide against the knowledge" in str(answer)
-    assert not ist.validate(table, ist.Knowledge(tiers=[["a", "b"], ["c"]])).contradicted
+    assert not ist.validate(table, ist.Knowledge(tiers=[[*"abcd"], ["e"]])).contradicted
 
 
 def test_knowledge_is_tested_everywhere_the_same() -> None:
