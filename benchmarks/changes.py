@@ -1,6 +1,7 @@
 """Changes of one mechanism among ten: is it named, is its share right, and no other named?
 
 python benchmarks/changes.py [repetitions]
+python benchmarks/changes.py without 4000
 """
 
 from __future__ import annotations
@@ -41,7 +42,27 @@ def changed(
     return replace(old, coefficients={**old.coefficients, node: own})
 
 
+def without(repetitions: int) -> None:
+    """Print how often a change is named where there is none, with rows and from sums."""
+    found = []
+    for r in range(500, 500 + repetitions):
+        if r % 1000 == 500:
+            rng = np.random.default_rng(1000 + r)
+        dag = simulate.erdos_renyi(NODES, EDGES, seed=r)
+        same = network(dag, rng)
+        outcome = max(dag.nodes, key=lambda v: len(dag.ancestors(v)))
+        before, after = (same.sample(ROWS, seed=10_000_000 + 2 * r + k) for k in (0, 1))
+        answer = ist.changes(before, after, dag, outcome, draws=20)
+        smallest = min(m.p_from_sums for m in answer.mechanisms)
+        found.append((bool(answer.changed), NODES * smallest <= answer.alpha))
+    rows, sums = np.mean(found, axis=0)
+    print(f"A change was named in {rows:.4f} of {repetitions} pairs, from sums in {sums:.4f}.")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["without"]:
+        without(int(sys.argv[2]))
+        return
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     rng = np.random.default_rng(5)
     found: dict[str, list[tuple[float, ...]]] = {"intercept": [], "slope": [], "variance": []}

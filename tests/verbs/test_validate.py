@@ -334,7 +334,7 @@ def test_knowledge_is_tested_everywhere_the_same() -> None:
     known = ist.Knowledge(tiers=[["a"], ["b"], ["c", "d"]], forbidden=[("a", "d"), ("b", "d")])
     expected = ist.validate(table, known)
     with duckdb.connect() as connection:
-        parts = {"one": table[:300], "two": table[300:]}
+        parts = [table[:200], table[200:400], table[400:]]
         sites = ist.Federation.simulate(parts, within_sites=False)
         for data in (connection.from_df(table), sites):
             answer = ist.validate(data, known)
