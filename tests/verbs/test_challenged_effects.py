@@ -196,6 +196,43 @@ def test_rows_that_depend_on_their_neighbours_are_told_with_the_effect() -> None
     assert not ist.effect(clustered(), PAIR, "x", "y", clusters="clinic").notes
 
 
+@pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
+def test_answers_say_like_effects_which_rows_were_dropped() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 200))
+    x[:40] = np.nan
+    table = {"x": x, "y": y + np.nan_to_num(x)}
+    (note,) = ist.effect(table, PAIR, "x", "y", missing=ist.DropRows()).notes
+    network = ist.fit(table, PAIR, missing=ist.DropRows())
+    assert network.notes == (note,)
+    assert str(network.query("y", do={"x": 1.0})).count(note) == 1
+    solution = ist.learn(
+        table, knowledge=ist.Knowledge(required=[("x", "y")]), missing=ist.DropRows()
+    )
+    assert solution.fit().notes == (note,)
+    assert not ist.fit({"x": x[40:], "y": y[40:]}, PAIR, missing=ist.DropRows()).notes
+
+
+def test_an_effect_on_censored_values_says_so() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    y = x + rng.normal(size=400)
+    low, high, both = np.maximum(y, 0.5), np.minimum(y, 0.5), np.abs(y)
+    (note,) = ist.effect({"x": x, "y": low}, PAIR, "x", "y").notes
+    assert f"{np.mean(low == 0.5):.0%}" in note
+    assert "least" in note
+    assert "largest" in ist.effect({"x": x, "y": high}, PAIR, "x", "y").notes[0]
+    assert not ist.effect({"x": x, "y": both}, PAIR, "x", "y").notes
+    # A value in the middle, few values, and a limit of the cause.
+    middle = np.where(rng.random(400) < 0.5, 0.0, y)
+    assert not ist.effect({"x": x, "y": middle}, PAIR, "x", "y").notes
+    assert not ist.effect({"x": np.maximum(x, 0.5), "y": y}, PAIR, "x", "y").notes
+    died = np.where(rng.random(400) < 1 / (1 + np.exp(-y)), "yes", "no")
+    treated = np.where(x > 0, "t", "c")
+    options = {"change": ("c", "t"), "outcome": "yes"}
+    assert not ist.effect({"x": treated, "y": died}, PAIR, "x", "y", **options).notes
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
 def test_draws_of_a_posterior_are_those_of_effect() -> None:

@@ -49,7 +49,8 @@ from isthmus.statistics import Kind, Moments, Schema
 from isthmus.tables import DropRows, ExpectationMaximisation, Missing, Source, TimeUnit, as_source
 from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import as_read, check_kinds, check_missing
-from isthmus.verbs.notes_rows import notes_on_answers
+from isthmus.verbs.notes_rows import RowTable, notes_on_answers
+from isthmus.verbs.notes_shapes import limited_outcome
 
 
 def effect(
@@ -304,6 +305,10 @@ class EffectData(NamedTuple):
             return estimate
         if isinstance(self.source.missing, DropRows):
             estimate = replace(estimate, notes=self.source.reading().remarks)
+        rows = RowTable.of(self.source)
+        if rows is not None and rows.groups is None:
+            limit = limited_outcome(rows, estimate.effect)
+            estimate = replace(estimate, notes=(*estimate.notes, *limit))
         if self.clusters is not None:
             return estimate
         adjusted = {v for each in estimate.alternatives for v in each.adjustment}

@@ -39,7 +39,7 @@ from isthmus.searches.reversals import reversal_margins, reversal_seconds
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Rows, StandardisedColumns, Summary
 from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.within import ColumnScales
-from isthmus.tables import Source, as_source, transformed
+from isthmus.tables import DropRows, Source, as_source, transformed
 from isthmus.verbs.arguments import AnyScore
 from isthmus.verbs.defaults import MANY_COLUMNS
 from isthmus.verbs.effect import EffectData, compared, incomplete_columns
@@ -434,8 +434,10 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float, *, curves: bool =
 
 
 def _noted(network: Network, source: Source | None) -> Network:
-    """Return a network whose answers say what is wrong with the rows."""
-    return replace(network, notes=notes_on_answers(source, network.dag.nodes))
+    """Return a network whose answers say what is wrong with the rows, and which were dropped."""
+    dropped = source is not None and isinstance(source.missing, DropRows)
+    remarks = source.reading().remarks if source is not None and dropped else ()
+    return replace(network, notes=(*remarks, *notes_on_answers(source, network.dag.nodes)))
 
 
 def _fitted(source: Source, dag: DAG, pseudo_count: float, *, curves: bool) -> Network:

@@ -190,6 +190,28 @@ def inflated(table: RowTable, dag: DAG, columns: tuple[int, ...]) -> tuple[str, 
     return (note,)
 
 
+def limited_outcome(table: RowTable, name: str) -> tuple[str, ...]:
+    """Say that many rows have the least or the largest value of the outcome of an effect.
+
+    A limit of detection or of a scale is no part of the table, so that nothing tells it from an
+    amount that is zero. Cost: the distinct values of a sample of the column.
+    """
+    own = table.select([name])
+    if not inflated_columns(own):
+        return ()
+    column = own.columns[0]
+    for end, value in (("least", column.min()), ("largest", column.max())):
+        share = float(np.mean(column == value))
+        if share >= _INFLATED:
+            note = (
+                f"{share:.0%} of the rows have the {end} value of {name!r}, {value:g}. If values "
+                "beyond it could not be measured, the effect on what lies behind is another one: "
+                "this is the effect on the values in the table."
+            )
+            return (note,)
+    return ()
+
+
 def heavy_tails(
     table: RowTable, sample: Residuals, *, directed: bool = False, known: Sequence[int] = ()
 ) -> tuple[str, ...]:
