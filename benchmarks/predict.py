@@ -70,7 +70,10 @@ def folds(name: str, rows: int) -> str:
     table, target = read(name)
     table = table.dropna(subset=[target])
     table = table.sample(min(rows, len(table)), random_state=0)
-    missing = ist.ExpectationMaximisation() if table.isna().any(axis=None) else None
+    missing: Any = None
+    if table.isna().any(axis=None):
+        numbers = table.select_dtypes("number").shape[1] > 0
+        missing = ist.ExpectationMaximisation() if numbers else ist.MissingAsLevel()
     begin = time.process_time()
     scores = cross_val_score(
         BayesianNetwork(missing=missing),
@@ -80,7 +83,7 @@ def folds(name: str, rows: int) -> str:
         error_score="raise",
     )
     shown = ", ".join(f"{score:.3f}" for score in scores)
-    how = "" if missing is None else "EM"
+    how = "" if missing is None else type(missing).__name__
     seconds = time.process_time() - begin
     return f"| {name} | {len(table):,} | {table.shape[1]} | {how} | {shown} | {seconds:.0f} |"
 

@@ -53,8 +53,9 @@ def page(cells: list[dict[str, Any]]) -> list[str]:
     """Return the lines of the result."""
     cut = {(c["violation"], c["answer"]): c for c in cells if "held" in c}
     clean = {(c["violation"], c["answer"]): c for c in cells if "alarms" in c}
-    tables, rows = next(((c["tables"], c["rows"]) for c in cut.values()), (0, 0))
-    lines = [f"| violation | {' | '.join(ANSWERS)} |", "| --- |" + " --- |" * len(ANSWERS)]
+    sizes = {answer: (c["tables"], c["rows"]) for (_, answer), c in cut.items()}
+    heads = [f"{a}, {sizes[a][0]} tables" if a in sizes else f"{a}, not run" for a in ANSWERS]
+    lines = [f"| violation | {' | '.join(heads)} |", "| --- |" + " --- |" * len(ANSWERS)]
     failing = []
     for broken in BROKEN:
         row = []
@@ -75,13 +76,23 @@ def page(cells: list[dict[str, Any]]) -> list[str]:
         f"| {name} |" + "".join(_alarms(clean.get((name, a))) for a in ANSWERS) for name in CLEAN
     ]
     false, asked = (sum(c[k] for c in clean.values()) for k in ("alarms", "asked"))
-    command = f"`python benchmarks/claims/estimates.py --tables {tables} --rows {rows}`"
-    checked = next((c["tables"] for c in clean.values()), 0)
+    runs: dict[tuple[int, int], list[str]] = {}
+    for answer, size in sizes.items():
+        runs.setdefault(size, []).append(f'"{answer}"' if " " in answer else answer)
+    command = ", ".join(
+        f"`python benchmarks/claims/estimates.py --tables {n} --rows {rows} --answers "
+        f"{' '.join(names)}`"
+        for (n, rows), names in runs.items()
+    )
+    checked = " ".join(
+        [str(next((c["tables"] for c in clean.values()), 0)), "--answers"]
+        + [f'"{a}"' if " " in a else a for a in ANSWERS if any(a == k[1] for k in clean)]
+    )
     text = (
-        f"Share of 95% intervals that contain the truth, in {tables} tables of {rows:,} rows with "
-        "a known graph: of an effect, of the mean of a query with `do=`, of draws of a posterior, "
-        "of y in rows that were left out, and of hidden values of y in completed tables. Known "
-        "gaps have a star."
+        "Share of 95% intervals that contain the truth, in tables with a known graph: of an "
+        "effect, of the mean of a query with `do=`, of draws of a posterior, of y in rows that "
+        "were left out, and of hidden values of y in completed tables. Known gaps have a star, "
+        "and empty cells were not run or have no such answer."
     )
     told = (
         "Answers with a note, of tables that the default models describe, with "

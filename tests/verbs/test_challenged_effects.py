@@ -229,8 +229,8 @@ def test_an_effect_on_censored_values_says_so() -> None:
     assert not ist.effect({"x": np.maximum(x, 0.5), "y": y}, PAIR, "x", "y").notes
     died = np.where(rng.random(400) < 1 / (1 + np.exp(-y)), "yes", "no")
     treated = np.where(x > 0, "t", "c")
-    options = {"change": ("c", "t"), "outcome": "yes"}
-    assert not ist.effect({"x": treated, "y": died}, PAIR, "x", "y", **options).notes
+    levels = {"x": treated, "y": died}
+    assert not ist.effect(levels, PAIR, "x", "y", change=("c", "t"), outcome="yes").notes
 
 
 @pytest.mark.long
