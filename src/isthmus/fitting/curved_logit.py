@@ -231,5 +231,7 @@ def _start(near: MultinomialLogit | CurvedLogit, terms: tuple[Term, ...]) -> Mul
 def _explained(inner: Floats, pull: Floats, scale: Floats) -> float:
     """Return the score statistic of some terms, of which what others explain was taken out."""
     unit = np.sqrt(np.maximum(scale, _LEAST))
-    inverse = np.linalg.pinv(inner / np.outer(unit, unit), 1e-9, hermitian=True)
-    return float((pull / unit) @ inverse @ (pull / unit))
+    values, vectors = np.linalg.eigh(inner / np.outer(unit, unit))
+    size = np.abs(values)
+    free = size > 1e-9 * size.max()
+    return float(((pull / unit) @ vectors[:, free]) ** 2 @ (1.0 / values[free]))

@@ -38,6 +38,8 @@ _OF_EACH = 50
 """Least number of rows of a level in the first stage, if it has them."""
 _FLAT = 1e-8
 """Curvature per row below which a direction is not stretched further."""
+_SINGLE = 1e5
+"""Rows for each of the prior up to which Hessians are computed in single precision."""
 _BLOCK = 4096
 """Rows whose probabilities are in memory at a time."""
 
@@ -301,25 +303,31 @@ class _Rows(NamedTuple):
         """
         features, levels = weights.shape
         free = range(levels - 1)
-        # Of differences from the first level: sums of squares, for which BLAS needs half the work.
-        own = np.zeros((levels - 1, levels - 1, features, features))
+        # Of differences from the first level. Steps need no more than single precision where the
+        # prior is large enough for the least eigenvalues; the gradient decides where they end.
+        single = float(self.each.sum()) <= _SINGLE * self.pseudo_count
+        precision: Any = np.float32 if single else np.float64
+        own = np.zeros((levels - 1, features, levels - 1, features))
+        diagonal = np.zeros((levels - 1, features, features))
         for x, _, each in self._blocks():
             logits = weights.T @ x
             logits -= _log_sums(logits)
-            roots = np.exp(0.5 * logits[1:])
-            rest, scaled = np.sqrt(each * np.maximum(1.0 - roots**2, 0.0)), np.sqrt(each) * x
+            chances = np.exp(logits[1:])
+            some = x.astype(precision, copy=False)
+            roots = np.sqrt(each).astype(precision)
+            if levels > 2:  # all pairs of levels at once
+                wide = (chances.astype(precision) * roots)[:, None] * some
+                wide = wide.reshape(-1, len(each))
+                own -= (wide @ wide.T).reshape(own.shape)
+            spread = np.sqrt(chances * np.maximum(1.0 - chances, 0.0)).astype(precision)
             for j in free:
-                wide = x * (roots[j] * rest[j])
-                own[j, j] += wide @ wide.T
-                wide = scaled * roots[j]
-                for k in range(j):
-                    other = wide * roots[k]
-                    own[j, k] -= other @ other.T
+                wide = some * (roots * spread[j])
+                diagonal[j] += wide @ wide.T
         for j in free:
-            own[:j, j] = own[j, :j]
+            own[j, :, j] = diagonal[j]
         basis = contrasts(levels)
         turn = basis[1:] - basis[0]
-        reduced: Floats = np.einsum("jkfg,ja,kb->afbg", own, turn, turn, optimize=True)
+        reduced: Floats = np.einsum("jfkg,ja,kb->afbg", own, turn, turn, optimize=True)
         logits = weights.T @ self.mean
         shares = np.exp(logits - _log_sums(logits))
         inner = basis.T @ (np.diag(shares) - np.outer(shares, shares)) @ basis

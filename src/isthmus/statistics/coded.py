@@ -19,6 +19,8 @@ Codes = NDArray[np.unsignedinteger[Any]]
 
 DIRECT = 2**24
 """A histogram of at most this many cells is quicker than sorting."""
+_AT_ONCE = 2**16
+"""Rows whose cells are looked up at a time."""
 
 
 def as_codes(values: NDArray[Any], cardinalities: Integers) -> Codes:
@@ -150,7 +152,13 @@ def histogram(rows: CodedRows, cardinalities: Integers) -> Integers:
     cells = math.prod(cardinalities.tolist())
     if len(cardinalities) == 0:
         return np.array([rows.n], dtype=np.int64)
-    return _totals(_keys(rows.codes, cardinalities), rows.weights, cells)
+    totals = np.zeros(cells, dtype=np.int64)
+    step = max(_AT_ONCE, 4 * cells)  # positions take eight times the memory of codes
+    for start in range(0, rows.codes.shape[1], step):
+        here = slice(start, start + step)
+        weights = None if rows.weights is None else rows.weights[here]
+        totals += _totals(_keys(rows.codes[:, here], cardinalities), weights, cells)
+    return totals
 
 
 def _keys(codes: Codes, cardinalities: Integers) -> Integers:

@@ -533,7 +533,8 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> TableColumn:
     if not is_text:
         series = series.cast(nw.String)
     distinct = series.unique().to_list()
-    places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
+    type_of_codes = nw.UInt8 if len(distinct) <= 2**8 else nw.Int64
+    places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=type_of_codes)
     labels = tuple(plain_level(v, name) for v in distinct)
     codes = narrow(places.to_numpy(), len(distinct))
     return TableColumn(name, CellType.CATEGORY, codes, labels, is_text=is_text)
@@ -542,12 +543,13 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> TableColumn:
 def _column_of_categories(name: str, native: Any) -> TableColumn | None:
     """Read categories, which may be numbers, by the codes they have already.
 
-    Returns None for libraries whose categories are always text (Polars).
+    Returns None if they have no codes.
     """
     array = getattr(native, "array", native)  # the values of a pandas column
     if hasattr(array, "__arrow_array__") and not hasattr(array, "categories"):
         array = array.__arrow_array__()  # pandas with the types of Arrow
     order: list[Any] = []
+    categories: list[Any] | dict[int, Any]
     if hasattr(array, "categories"):
         # Categories may be anything, such as the intervals of pandas.cut.
         categories = [
@@ -555,27 +557,39 @@ def _column_of_categories(name: str, native: Any) -> TableColumn | None:
             for c in array.categories.tolist()
         ]
         codes = np.asarray(array.codes)
-        order = categories if array.ordered else []
+        order = [*categories] if array.ordered else []
     elif hasattr(array, "dictionary_encode"):
-        encoded = _one_dictionary(array)
-        categories = encoded.dictionary.to_pylist()
-        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes, categories = _one_dictionary(array)
         order = _order_of(array)
+    elif hasattr(array, "to_physical") and not array.null_count():  # Polars
+        physical = array.to_physical()
+        rows = physical.arg_unique()
+        categories = dict(zip(physical.gather(rows), array.gather(rows).to_list(), strict=True))
+        codes = physical.to_numpy()
     else:
         return None
     absent = codes < 0
     if absent.all():
         return TableColumn(name, CellType.EMPTY, np.zeros(len(codes)), None, absent)
-    present = np.flatnonzero(np.bincount(codes[~absent], minlength=len(categories)))
-    lookup = narrow(np.zeros(len(categories), dtype=np.int64), len(present))
-    lookup[present] = np.arange(len(present))
-    labels = tuple(plain_level(categories[i], name) for i in present)
-    refuse_twins(name, labels)
     some_absent = bool(absent.any())
+    present = _occurring(codes[~absent] if some_absent else codes)
+    lookup = narrow(np.zeros(int(present[-1]) + 1, dtype=np.int64), len(present))
+    lookup[present] = np.arange(len(present))
+    labels = tuple(plain_level(categories[i], name) for i in present.tolist())
+    refuse_twins(name, labels)
     values = lookup[np.where(absent, 0, codes) if some_absent else codes]
     levels = tuple(plain_level(level, name) for level in order)
     cells = CellType.ORDERED if levels else CellType.CATEGORY
     return TableColumn(name, cells, values, labels, absent if some_absent else None, order=levels)
+
+
+def _occurring(codes: Values) -> NDArray[np.intp]:
+    """Return which codes occur; a part at a time, since NumPy counts copies of eight bytes."""
+    occurs = np.zeros(int(codes.max()) + 1, dtype=np.bool_)
+    step = max(SPAN, len(occurs))
+    for start in range(0, len(codes), step):
+        occurs |= np.bincount(codes[start : start + step], minlength=len(occurs)) > 0
+    return np.flatnonzero(occurs)
 
 
 def _order_of(array: Any) -> list[Any]:
@@ -587,12 +601,27 @@ def _order_of(array: Any) -> list[Any]:
     return orders[0] if orders and all(own == orders[0] for own in orders) else []
 
 
-def _one_dictionary(array: Any) -> Any:
-    """An Arrow dictionary array with one dictionary, in which no value occurs twice."""
+def _one_dictionary(array: Any) -> tuple[Values, list[Any]]:
+    """Codes of an Arrow dictionary array into values of which none occurs twice; -1 for null."""
     import pyarrow as pa
 
-    # Chunks have dictionaries of their own, whose values may repeat or be null.
-    values = array.cast(array.type.value_type).dictionary_encode()
-    if isinstance(values, pa.ChunkedArray):
-        values = values.unify_dictionaries().combine_chunks()
-    return values
+    own = array.type.value_type
+    if not (pa.types.is_string(own) or pa.types.is_large_string(own) or pa.types.is_integer(own)):
+        # Not every other value can be looked up: NaN is not equal to itself.
+        array = array.cast(own).dictionary_encode()
+        if isinstance(array, pa.ChunkedArray):
+            array = array.unify_dictionaries().combine_chunks()
+    # Chunks have dictionaries of their own, whose values may repeat or be null. Decoding them
+    # would take many times the memory.
+    place: dict[Any, int] = {}
+    parts: list[Values] = [np.empty(0, np.int8)]
+    for chunk in getattr(array, "chunks", [array]):
+        values = chunk.dictionary.to_pylist()
+        places = [-1 if v is None else place.setdefault(v, len(place)) for v in values]
+        lookup = np.array([*places, -1], np.int8 if len(place) < 2**7 else np.int64)
+        indices = chunk.indices
+        codes = lookup[indices.fill_null(0).to_numpy(zero_copy_only=False)]
+        if indices.null_count:
+            codes[indices.is_null().to_numpy(zero_copy_only=False)] = -1
+        parts.append(codes)
+    return np.concatenate(parts), list(place)

@@ -70,7 +70,7 @@ class RowTable(CompleteColumns):
         """Return a column as numbers: a discrete one as the indicator of its most common level."""
         column = self.columns[j] if rows is None else self.columns[j][rows]
         if self.schema.variables[j].kind is Kind.DISCRETE:
-            column = column == np.bincount(column.astype(np.int64)).argmax()
+            column = column == np.bincount(column).argmax()
         numbers: Floats = np.array(column, dtype=np.float64)
         return numbers
 
@@ -136,7 +136,7 @@ _HEAVY = 5.0
 """Excess kurtosis of the other rows above which the tails are heavy, and the rows no outliers."""
 _COPIED_ROWS = 0.05
 """Share of copies above which they are noted."""
-_ROWS_HASHED = 5_000
+_ROWS_HASHED, _HASHED_AT_ONCE = 5_000, 2**16
 """About this many rows are compared with each other. All copies of a row are among them."""
 _COLUMNS_HASHED = 4
 """Columns with the most different values, which are compared first."""
@@ -266,12 +266,9 @@ def copied_rows(table: RowTable) -> tuple[str, ...]:
     if (variety > 1).sum() < 2:  # no edge is possible
         return ()
     varied = np.argsort(variety)[::-1][:_COLUMNS_HASHED].tolist()
-    everything = np.arange(table.n)
-    hashes = _hashes(table, varied, everything)
-    thinning = table.n // _ROWS_HASHED
-    rows = everything if thinning < 2 else np.flatnonzero(hashes % np.uint64(thinning) == 0)
+    rows, hashes = _thinned(table, varied)
     n = len(rows)
-    if n < FEWEST_ROWS or n - len(np.unique(hashes[rows])) < _COPIED_ROWS * n:
+    if n < FEWEST_ROWS or n - len(np.unique(hashes)) < _COPIED_ROWS * n:
         return ()
     _, first, frequency = np.unique(
         _hashes(table, range(len(table.columns)), rows), return_index=True, return_counts=True
@@ -325,12 +322,26 @@ def _copies_note(share: float, divisor: int) -> str:
     )
 
 
+def _thinned(
+    table: RowTable, columns: Iterable[int]
+) -> tuple[NDArray[np.intp], NDArray[np.uint64]]:
+    """Return rows that are all chosen if they are equal, or none of them, and their hashes."""
+    thinning = table.n // _ROWS_HASHED
+    rows, hashes = [], []
+    for start in range(0, table.n, _HASHED_AT_ONCE):  # all hashes need more memory than codes
+        part = np.arange(start, min(start + _HASHED_AT_ONCE, table.n))
+        own = _hashes(table, columns, part)
+        chosen = slice(None) if thinning < 2 else own % np.uint64(thinning) == 0
+        rows.append(part[chosen])
+        hashes.append(own[chosen])
+    return np.concatenate(rows), np.concatenate(hashes)
+
+
 def _hashes(table: RowTable, columns: Iterable[int], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
     """Return a number for each row that is the same for equal rows."""
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for j in columns:
-        column = table.columns[j] if len(rows) == table.n else table.columns[j][rows]
-        cells = column.astype(np.float64)
+        cells = table.columns[j][rows].astype(np.float64)
         cells += 0.0  # both zeros are equal
         hashes ^= cells.view(np.uint64)
         hashes *= np.uint64(0x9E3779B97F4A7C15)
