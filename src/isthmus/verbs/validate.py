@@ -80,8 +80,8 @@ def validate(
         best graph that agrees with it is learned: pairs that may have no edge are tested in it, and
         required edges. Directions that the data decide otherwise without it are listed, too.
     alpha
-        Probability of any objection if the graph is true. If knowledge is tested alone it is exceeded
-        (7 to 9 % at 5 % with 8 columns and 500 rows), since the graph is learned from the same rows.
+        Probability of any objection if the graph is true. Of knowledge alone it
+        is exceeded (8 % at 5 %, with 8 columns and 500 rows): the graph is learned from these rows.
     test
         The test of independence; by default partial correlations for numbers, likelihood ratios of
         tables for categories, and `MixedLikelihoodRatio` for both.
