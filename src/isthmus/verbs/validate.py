@@ -81,7 +81,7 @@ def validate(
         required edges. Directions that the data decide otherwise without it are listed, too.
     alpha
         Probability of any objection if the graph is true. Of knowledge alone it
-        is exceeded (8 % at 5 %, with 8 columns and 500 rows): the graph is learned from these rows.
+        is not exact (see the guide): the graph is learned from the same rows.
     test
         The test of independence; by default partial correlations for numbers, likelihood ratios of
         tables for categories, and `MixedLikelihoodRatio` for both.
