@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,26 +12,24 @@ import pytest
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataWarning, MissingExtraError, SchemaError
 
-pytest.importorskip("sklearn")
-pd = pytest.importorskip("pandas")
-
-from sklearn.base import clone  # noqa: E402
-from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
-from sklearn.pipeline import Pipeline  # noqa: E402
-from sklearn.preprocessing import KBinsDiscretizer, StandardScaler  # noqa: E402
-from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
-
-from isthmus import sklearn as module  # noqa: E402
-from isthmus.sklearn import BayesianNetwork  # noqa: E402
+pytestmark = pytest.mark.skipif(
+    find_spec("pandas") is None or find_spec("sklearn") is None,
+    reason="pandas or sklearn is not installed",
+)
 
 
 @pytest.fixture(scope="module")
 def clinic() -> Any:
+    pd = pytest.importorskip("pandas")
     return pd.DataFrame(dict(ist.datasets.asia(rows=1500)))
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_checks_of_scikit_learn() -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
+    from isthmus.sklearn import BayesianNetwork
+
     results = check_estimator(BayesianNetwork(), on_fail=None)
     failed = [r["check_name"] for r in results if r["status"] == "failed"]
     assert failed == []
@@ -38,6 +37,10 @@ def test_the_checks_of_scikit_learn() -> None:
 
 
 def test_predictions_are_those_of_the_network(clinic: Any) -> None:
+    from sklearn.model_selection import cross_val_score
+
+    from isthmus.sklearn import BayesianNetwork
+
     X, y = clinic.drop(columns="dysp"), clinic["dysp"]
     model = BayesianNetwork().fit(X, y)
     assert model.target_ == "dysp"
@@ -54,6 +57,8 @@ def test_predictions_are_those_of_the_network(clinic: Any) -> None:
 
 
 def test_a_target_among_the_columns(clinic: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
     model = BayesianNetwork(target="dysp").fit(clinic)
     without = model.predict(clinic.drop(columns="dysp"))
     assert (without == model.predict(clinic)).all()
@@ -66,6 +71,12 @@ def test_a_target_among_the_columns(clinic: Any) -> None:
 
 
 def test_continuous_targets_in_a_pipeline_and_a_grid() -> None:
+    from sklearn.model_selection import GridSearchCV, cross_val_score
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from isthmus.sklearn import BayesianNetwork
+
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
     y = X @ [1.0, -2.0, 0.0] + rng.normal(size=200)
@@ -82,6 +93,10 @@ def test_continuous_targets_in_a_pipeline_and_a_grid() -> None:
 
 
 def test_mixed_columns_clones_pickles_and_samples(clinic: Any) -> None:
+    from sklearn.base import clone
+
+    from isthmus.sklearn import BayesianNetwork
+
     table = clinic.assign(age=np.random.default_rng(0).normal(50, 9, len(clinic)))
     model = BayesianNetwork(pseudo_count=2.0, kinds={"age": "continuous"})
     twin = clone(model).fit(table)
@@ -95,6 +110,12 @@ def test_mixed_columns_clones_pickles_and_samples(clinic: Any) -> None:
 
 
 def test_the_name_of_the_target_does_not_clash() -> None:
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import KBinsDiscretizer
+
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"target": rng.normal(size=30), "b": rng.normal(size=30)})
     model = BayesianNetwork().fit(table, rng.normal(size=30))
@@ -106,6 +127,9 @@ def test_the_name_of_the_target_does_not_clash() -> None:
 
 
 def test_without_scikit_learn_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    from isthmus import sklearn as module
+    from isthmus.sklearn import BayesianNetwork
+
     monkeypatch.setattr(module, "BaseEstimator", object)
     with pytest.raises(MissingExtraError, match="sklearn"):
         BayesianNetwork()
@@ -113,6 +137,9 @@ def test_without_scikit_learn_the_message_names_the_extra(monkeypatch: pytest.Mo
 
 @pytest.mark.filterwarnings("ignore:X ")  # scikit-learn warns that names differ
 def test_rows_without_names_are_read_in_the_order_of_fit() -> None:
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(3)
     X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
     y = X["a"] - 2 * X["b"] + 0.1 * rng.normal(size=60)
@@ -125,6 +152,9 @@ def test_rows_without_names_are_read_in_the_order_of_fit() -> None:
 
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_a_prediction_for_each_row_if_all_columns_were_left_out() -> None:
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     X = pd.DataFrame({"id": [f"p{i}" for i in range(40)]})
     model = BayesianNetwork().fit(X, np.array(["yes", "no", "yes", "yes"] * 10))
     assert model.predict(X).tolist() == ["yes"] * 40
@@ -132,6 +162,9 @@ def test_a_prediction_for_each_row_if_all_columns_were_left_out() -> None:
 
 
 def test_predictions_average_over_missing_cells(clinic: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     X, y = clinic.drop(columns="dysp").astype(object), clinic["dysp"]
     X.loc[::3, ["smoke", "bronc"]] = np.nan
     model = BayesianNetwork(missing=ist.DropRows()).fit(X, y)
@@ -152,6 +185,10 @@ def test_predictions_average_over_missing_cells(clinic: Any) -> None:
 
 
 def test_missing_values_are_a_level_or_the_message_says_what_to_do(clinic: Any) -> None:
+    from sklearn.model_selection import cross_val_score
+
+    from isthmus.sklearn import BayesianNetwork
+
     X, y = clinic.drop(columns="dysp").astype(object), clinic["dysp"]
     X.loc[::3, "smoke"] = np.nan
     with pytest.raises(ValueError, match=r"NaN.*missing=DropRows\(\)"):
@@ -171,6 +208,8 @@ def test_missing_values_are_a_level_or_the_message_says_what_to_do(clinic: Any) 
 
 
 def test_errors_name_the_parameters_of_the_estimator(clinic: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
     with pytest.raises(ArgumentError, match=r"score_function must be .* score_function=BIC\(\)"):
         BayesianNetwork(score_function="bic").fit(clinic)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="random_state must be an integer"):
@@ -180,6 +219,11 @@ def test_errors_name_the_parameters_of_the_estimator(clinic: Any) -> None:
 
 
 def test_levels_that_fit_has_not_seen_are_unknown_cells() -> None:
+    from sklearn.model_selection import cross_val_score
+
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"a": rng.choice(list("xyz"), 60), "b": rng.choice(list("pq"), 60)})
     y = np.where((X["a"] == "x") ^ (rng.random(60) < 0.05), "up", "down")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,29 @@ from tests.notes import noted
 import isthmus as ist
 from isthmus.errors import SchemaError
 
-pytest.importorskip("sklearn")
-pd = pytest.importorskip("pandas")
-
-from sklearn.base import is_classifier, is_regressor  # noqa: E402
-from sklearn.model_selection import cross_val_score  # noqa: E402
-from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
-
-from isthmus.sklearn import BayesianNetwork  # noqa: E402
+pytestmark = pytest.mark.skipif(
+    find_spec("pandas") is None or find_spec("sklearn") is None,
+    reason="pandas or sklearn is not installed",
+)
 
 RNG = np.random.default_rng(0)
-X = pd.DataFrame(RNG.normal(size=(300, 3)), columns=list("abc"))
-Y = np.round(500 + 100 * X["a"] + 50 * X["b"] + 10 * RNG.normal(size=300))
+NUMBERS = RNG.normal(size=(300, 3))
+A = NUMBERS[:, 0]
+Y = np.round(500 + 100 * A + 50 * NUMBERS[:, 1] + 10 * RNG.normal(size=300))
+
+
+@pytest.fixture(name="X")
+def _predictors() -> Any:
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame(NUMBERS, columns=list("abc"))
 
 
 @pytest.mark.parametrize("dtype", [int, float])
-def test_whole_numbers_are_a_regression(dtype: Any) -> None:
+def test_whole_numbers_are_a_regression(X: Any, dtype: Any) -> None:
+    from sklearn.base import is_classifier, is_regressor
+
+    from isthmus.sklearn import BayesianNetwork
+
     model = BayesianNetwork().fit(X[:200], Y[:200].astype(dtype))
     assert not hasattr(model, "classes_")
     assert is_regressor(model)
@@ -35,15 +43,19 @@ def test_whole_numbers_are_a_regression(dtype: Any) -> None:
 
 
 CLASSES: dict[str, Any] = {
-    "text": np.where(X["a"] > 0, "up", "down"),
-    "Booleans": np.asarray(X["a"] > 0),
-    "four whole numbers": np.clip(np.round(X["a"]), -1, 2).astype(int),
-    "four digits as text": np.clip(np.round(X["a"]), -1, 2).astype(int).astype(str),
+    "text": np.where(A > 0, "up", "down"),
+    "Booleans": A > 0,
+    "four whole numbers": np.clip(np.round(A), -1, 2).astype(int),
+    "four digits as text": np.clip(np.round(A), -1, 2).astype(int).astype(str),
 }
 
 
 @pytest.mark.parametrize("name", CLASSES)
-def test_few_values_and_text_are_classes(name: str) -> None:
+def test_few_values_and_text_are_classes(X: Any, name: str) -> None:
+    from sklearn.base import is_classifier, is_regressor
+
+    from isthmus.sklearn import BayesianNetwork
+
     model = BayesianNetwork().fit(X, CLASSES[name])
     assert model.classes_.tolist() == sorted(set(CLASSES[name].tolist()))
     assert is_classifier(model)
@@ -51,7 +63,11 @@ def test_few_values_and_text_are_classes(name: str) -> None:
     assert model.score(X, CLASSES[name]) > 0.5
 
 
-def test_a_note_says_that_five_to_twenty_whole_numbers_are_no_classes() -> None:
+def test_a_note_says_that_five_to_twenty_whole_numbers_are_no_classes(X: Any) -> None:
+    from sklearn.base import is_classifier, is_regressor
+
+    from isthmus.sklearn import BayesianNetwork
+
     y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
     with noted("'a_' has whole numbers.*kinds={'a_': 'discrete'}"):
         model = BayesianNetwork().fit(X, y.rename("a_"))
@@ -61,7 +77,12 @@ def test_a_note_says_that_five_to_twenty_whole_numbers_are_no_classes() -> None:
 
 # clipped values make curved effects
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
-def test_the_kind_can_be_chosen_before_fit() -> None:
+def test_the_kind_can_be_chosen_before_fit(X: Any) -> None:
+    from sklearn.base import is_classifier, is_regressor
+    from sklearn.model_selection import cross_val_score
+
+    from isthmus.sklearn import BayesianNetwork
+
     y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
     classifier, regressor = (BayesianNetwork(target_kind=k) for k in ("discrete", "continuous"))
     assert is_classifier(classifier)
@@ -77,14 +98,19 @@ def test_the_kind_can_be_chosen_before_fit() -> None:
         BayesianNetwork(target_kind="classes").fit(X, y)
 
 
-def test_a_second_fit_forgets_the_classes() -> None:
+def test_a_second_fit_forgets_the_classes(X: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
     model = BayesianNetwork().fit(X, CLASSES["text"])
     assert model.fit(X, Y).score(X, Y) > 0.95
     assert not hasattr(model, "classes_")
 
 
 @pytest.mark.filterwarnings("ignore::isthmus.errors.NotesWarning")
-def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
+def test_numbers_as_text_and_ordered_categories_can_be_predicted_from(X: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     cuts = [-np.inf, -1, -0.5, 0, 0.5, 1, np.inf]
     table = pd.DataFrame(
         {
@@ -99,7 +125,12 @@ def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
 
 
 @pytest.mark.parametrize("text", ["{:.1f}", "{:.0f}"])
-def test_text_numbers_are_a_regression(text: str) -> None:
+def test_text_numbers_are_a_regression(X: Any, text: str) -> None:
+    from sklearn.base import is_classifier, is_regressor
+
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     y = np.array([text.format(v).replace(".", ",") for v in Y + X["a"]])
     model = BayesianNetwork().fit(X, y)
     assert is_regressor(model)
@@ -108,7 +139,10 @@ def test_text_numbers_are_a_regression(text: str) -> None:
     assert is_classifier(BayesianNetwork().fit(X, declared))
 
 
-def test_numbers_are_read_as_they_were_written_in_fit() -> None:
+def test_numbers_are_read_as_they_were_written_in_fit(X: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"a": [f"{v:.2f}".replace(".", ",") for v in X["a"]]})
     model = BayesianNetwork().fit(table, X["a"] + 0.1 * X["b"])
     short, long = (model.predict(pd.DataFrame({"a": [t]})) for t in ("1,00", "1,000"))
@@ -120,7 +154,10 @@ def test_numbers_are_read_as_they_were_written_in_fit() -> None:
             model.predict(pd.DataFrame({"a": [wrong]}))
 
 
-def test_dates_get_the_usual_advice() -> None:
+def test_dates_get_the_usual_advice(X: Any) -> None:
+    from isthmus.sklearn import BayesianNetwork
+
+    pd = pytest.importorskip("pandas")
     table = X.assign(d=pd.date_range("2024-01-01", periods=300))
     with pytest.raises(SchemaError, match=r"'d' .*datetime64"):
         BayesianNetwork().fit(table, Y)
@@ -129,5 +166,9 @@ def test_dates_get_the_usual_advice() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["discrete", "continuous"])
 def test_the_checks_of_scikit_learn(kind: str) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
+    from isthmus.sklearn import BayesianNetwork
+
     results = check_estimator(BayesianNetwork(target_kind=kind), on_fail=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []

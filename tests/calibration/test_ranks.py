@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.posterior.calibration import ALPHA_MU, graphs, simulate
-from scipy.stats import chisquare
 
 import isthmus as ist
 
@@ -100,12 +99,16 @@ SAMPLERS = {
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("sampler", SAMPLERS if LONG else ["exact", "partitions"])
 def test_ranks_are_uniform(score: str, sampler: str) -> None:
+    from scipy.stats import chisquare
+
     for name, counts in ranks(score, SAMPLERS[sampler], TRUTHS, seed=1).items():
         assert chisquare(counts).pvalue > 1e-4, (name, counts)
 
 
 @pytest.mark.skipif(not LONG, reason="set ISTHMUS_LONG=1")
 def test_ranks_show_the_bias_of_orders() -> None:
+    from scipy.stats import chisquare
+
     counts = ranks(
         "BGe", ist.OrderMCMC(warm_up=40, thin=20, temperatures=1, jobs=1), TRUTHS, seed=1
     )
@@ -113,6 +116,8 @@ def test_ranks_show_the_bias_of_orders() -> None:
 
 
 def test_ranks_of_effects_are_uniform() -> None:
+    from scipy.stats import chisquare
+
     rng = np.random.default_rng(2)
     found = []
     for i, dag in enumerate(graphs(D, TRUTHS, 2)):

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from isthmus.cli import ExitCode, main
@@ -119,6 +118,8 @@ probability ( b | a ) { (yes) 0.9, 0.1; (no) 0.2, 0.8; }
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    import duckdb
+
     path = tmp_path_factory.mktemp("bad")
     with chdir(path):
         good = "a,b\n" + "".join(f"{i * 0.37 % 1:.3f},{i * 0.61 % 1:.3f}\n" for i in range(40))

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import isthmus as ist
@@ -22,6 +21,8 @@ from isthmus.networks import DiscreteNetwork
 
 @pytest.fixture
 def rain(tmp_path: Path) -> Path:
+    import polars as pl
+
     rng = np.random.default_rng(7)
     rain, sprinkler = rng.random(2_000) < 0.3, rng.random(2_000) < 0.4
     wet = (rain & (rng.random(2_000) < 0.9)) | (sprinkler & (rng.random(2_000) < 0.8))
@@ -59,6 +60,8 @@ def test_writes_every_format(rain: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_parquet_and_tsv_are_read_as_csv_is(rain: Path) -> None:
+    import polars as pl
+
     table = pl.read_csv(rain)
     table.write_parquet(rain.with_suffix(".parquet"))
     table.write_csv(rain.with_suffix(".tsv"), separator="\t")
@@ -289,6 +292,8 @@ def test_directions_that_the_data_do_not_determine_are_no_arrows(
 def test_hidden_causes_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import polars as pl
+
     rng = np.random.default_rng(4)
     u, a, d, e, f = rng.normal(size=(5, 1000))
     pl.DataFrame({"a": a, "b": a + u + e, "c": u + d + f, "d": d}).write_csv(tmp_path / "t.csv")
@@ -326,6 +331,8 @@ def test_hidden_causes_on_the_command_line(
 
 @pytest.fixture
 def experiments(tmp_path: Path) -> Path:
+    import polars as pl
+
     rng = np.random.default_rng(3)
     x = np.concatenate([rng.normal(size=300), 3 * rng.normal(size=300)])
     table = {"x": x, "y": x + rng.normal(size=600), "regime": np.repeat([0, 1], 300)}
@@ -336,6 +343,8 @@ def experiments(tmp_path: Path) -> Path:
 
 @pytest.mark.long
 def test_learns_from_interventions(experiments: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import polars as pl
+
     out = experiments.parent / "x.isthmus"
     arguments = ["learn", str(experiments), "--interventions", "regime"]
     assert main([*arguments, "--targets", "1", "x", "-o", str(out)]) == ExitCode.DONE
@@ -361,6 +370,8 @@ def test_learns_from_interventions(experiments: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.long
 def test_learns_from_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import polars as pl
+
     rng = np.random.default_rng(4)
     noise, a, b = rng.normal(size=(2, 300)), np.zeros(300), np.zeros(300)
     for t in range(1, 300):

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from isthmus.cli import ExitCode, main
@@ -86,6 +85,8 @@ probability ( b | a ) { (yes) 0.9, 0.1; (no) 0.2, 0.8; }
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    import polars as pl
+
     path = tmp_path_factory.mktemp("odd")
     good = "\n".join(["a,b", *NUMBERS])
     b = [float(row.split(",")[1]) for row in NUMBERS]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy import stats
 from tests.notes import noted
 
 import isthmus as ist
@@ -65,6 +64,8 @@ def test_normal_numbers_stay_normal_however_they_are_rounded(digits: int) -> Non
 
 
 def test_the_density_is_that_of_the_definition() -> None:
+    from scipy import stats
+
     network, rows = fitted(gains(4000)), gains(50, seed=1)
     own = network.conditionals["gain"]
     assert isinstance(own, Hurdle)

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial.chebyshev import chebvander
-from scipy.optimize import minimize
-from scipy.special import logsumexp
-from scipy.stats import invgamma, multivariate_normal
 
 from isthmus.arrays import completed
 from isthmus.gp.bridge import importance
@@ -54,6 +51,8 @@ def slow_kernel(x: Any, point: Any, *, interactions: bool = False) -> Any:
 
 def slow_joint(y: Any, kernel: Any, point: Any, p: int) -> float:
     """The definition: a normal density, inverse-gamma priors, and the Jacobian."""
+    from scipy.stats import invgamma, multivariate_normal
+
     noise = np.exp(point[-1]) ** 2 + FLOOR
     covariance = kernel + np.ones((len(y), len(y))) + noise * np.eye(len(y))
     value = multivariate_normal.logpdf(y, np.zeros(len(y)), covariance)
@@ -140,6 +139,9 @@ def test_derivatives(make: str) -> None:
 
 def quadrature(y: Any, x: Any, points: int, *, interactions: bool = False) -> float:
     """Integrate over a grid of all hyperparameters, in batches of covariances."""
+    from scipy.special import logsumexp
+    from scipy.stats import invgamma
+
     p = x.shape[1]
     scales = np.linspace(-3.0, 5.0, points)
     noises = np.linspace(-2.5, 1.5, points)
@@ -182,6 +184,8 @@ def test_integrals_against_quadrature(p: int, points: int, *, interactions: bool
 
 
 def test_laplace_at_an_optimum_and_a_hessian_found_otherwise() -> None:
+    from scipy.optimize import minimize
+
     y, x = curves(30, 2, seed=7)
 
     def negative(point: Any) -> float:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import itertools
 import time
+from importlib.util import find_spec
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ from isthmus.graphs import DAG
 from isthmus.graphs import names as bits
 from isthmus.testing import enumerate_dags
 
-nx = pytest.importorskip("networkx")
+pytestmark = pytest.mark.skipif(find_spec("networkx") is None, reason="networkx is not installed")
 
 
 def test_counts_of_labelled_dags() -> None:
@@ -115,6 +116,7 @@ def test_the_error_names_a_cycle() -> None:
     )
 )
 def test_cycles_as_networkx_sees_them(drawn: tuple[int, list[tuple[int, int]]]) -> None:
+    nx = pytest.importorskip("networkx")
     size, edges = drawn
     graph = nx.DiGraph()
     graph.add_nodes_from(range(size))
@@ -167,6 +169,7 @@ def test_from_parents_refuses() -> None:
 
 def test_d_separation_by_all_trails_and_by_networkx() -> None:
     """Check every pair and every conditioning set of all DAGs over four nodes."""
+    nx = pytest.importorskip("networkx")
     for dag in enumerate_dags("abcd"):
         graph = nx.DiGraph(dag.edges)
         graph.add_nodes_from(dag.nodes)
@@ -182,6 +185,7 @@ def test_d_separation_by_all_trails_and_by_networkx() -> None:
 
 @given(dags(), st.data())
 def test_d_separation_of_sets(dag: DAG, data: st.DataObject) -> None:
+    nx = pytest.importorskip("networkx")
     marks = data.draw(st.lists(st.integers(0, 3), min_size=len(dag.nodes), max_size=len(dag.nodes)))
     x, y, known = ({n for n, m in zip(dag.nodes, marks, strict=True) if m == k} for k in (1, 2, 3))
     graph = nx.DiGraph(dag.edges)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 from tests.kernels.moments import Floats, random_moments
 
 from isthmus.kernels._native import GroupDescent, reachable, regression
@@ -43,6 +42,8 @@ def column_objective(
 @pytest.mark.parametrize("n", [4, 200])
 def test_a_column_is_at_its_minimum(seed: int, n: int) -> None:
     """The optimality conditions hold, and SciPy finds nothing lower, also with too few rows."""
+    from scipy.optimize import minimize
+
     d, t, rng = 8, 0.3, np.random.default_rng(seed)
     moments, penalties = random_moments(d, n, seed), rng.uniform(0.05, 0.3, (d, d))
     opened = ~np.eye(d, dtype=np.bool_)

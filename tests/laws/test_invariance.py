@@ -11,9 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -111,10 +109,15 @@ def in_memory(table: Table) -> Any:
 
 
 def in_polars(table: Table) -> Any:
+    import polars as pl
+
     return pl.LazyFrame(table)
 
 
 def in_duckdb(table: Table) -> Any:
+    import duckdb
+    import polars as pl
+
     connection = duckdb.connect()
     connection.register("given", pl.DataFrame(table).to_arrow())
     return connection.sql("from given")

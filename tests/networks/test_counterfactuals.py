@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, GraphError
@@ -102,6 +101,8 @@ def chain(seed: int, levels: int = 3) -> DiscreteNetwork:
 
 def test_one_step_is_the_best_of_all_mechanisms() -> None:
     """Against a linear program over the joint distribution of all responses."""
+    from scipy.optimize import linprog
+
     network = chain(3)
     table = np.asarray(network.tables["m"])
     answer = network.counterfactual({"x": "0", "m": "1"}, do={"x": "2"}, target="m")

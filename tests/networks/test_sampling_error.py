@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import isthmus as ist
 from isthmus import io
@@ -22,6 +21,8 @@ def levels(*counts: int) -> Any:
 
 
 def test_the_share_of_one_variable_has_the_posterior_with_one_more_row() -> None:
+    from scipy import stats
+
     network = ist.fit({"x": levels(6, 14)}, ist.DAG(["x"], []), pseudo_count=0)
     answer: Any = network.query("x")
     exact = stats.beta(6.5, 14.5)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 import isthmus as ist
 from isthmus.errors import DataWarning, SchemaError
@@ -79,6 +78,8 @@ def test_they_are_refused_on_request(network: DiscreteNetwork | MixedNetwork) ->
 def test_the_likelihood_is_that_of_the_other_cells(
     network: DiscreteNetwork | MixedNetwork,
 ) -> None:
+    from scipy.stats import norm
+
     rows = batch(network)
     with pytest.warns(DataWarning, match="count as unknown") as said:
         together = ist.log_likelihood(network, rows)

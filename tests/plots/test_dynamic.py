@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,15 @@ from isthmus.errors import GraphError
 from isthmus.plots import plot_dynamic
 from isthmus.results import DynamicEdge, DynamicNetwork
 
-plt = pytest.importorskip("matplotlib.pyplot")
+pytestmark = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
 
 
 def test_one_column_a_step_and_one_arrow_an_edge(tmp_path: Path) -> None:
     from matplotlib.patches import FancyArrowPatch
 
+    plt = pytest.importorskip("matplotlib.pyplot")
     edges = {DynamicEdge("a", "b", 0): 0.5, DynamicEdge("b", "a", 0 + 1): -2.0}
     network = DynamicNetwork(("a", "b", "c"), 2, {**edges, DynamicEdge("c", "c", 2): 0.1})
     ax = network.plot()

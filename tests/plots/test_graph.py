@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from io import BytesIO
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
@@ -17,15 +18,19 @@ from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.plots import plot_graph
 from isthmus.plots.layout import lay_out, spread
 
+pytestmark = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-mpl = pytest.importorskip("matplotlib")
 pytest.importorskip("fast_sugiyama")
 
 
 @pytest.fixture(autouse=True)
 def _no_window() -> Iterator[None]:
+    mpl = pytest.importorskip("matplotlib")
     mpl.use("Agg")
     import matplotlib.pyplot as plt
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from isthmus.errors import ArgumentError
 from isthmus.plots import plot_edge_probabilities, plot_trace
 
-pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,10 @@ from isthmus.plots import (
     publication,
 )
 
-mpl = pytest.importorskip("matplotlib")
+pytestmark = pytest.mark.skipif(
+    find_spec("matplotlib") is None, reason="matplotlib is not installed"
+)
+
 pytest.importorskip("fast_sugiyama")
 NAMES = list("abcdef")
 CHAIN = ist.DAG(NAMES, list(pairwise(NAMES)))
@@ -33,6 +37,7 @@ OTHER = ist.DAG(NAMES, [("a", "b"), ("c", "b"), ("c", "d"), ("a", "f"), ("e", "f
 
 @pytest.fixture(autouse=True)
 def _close() -> Iterator[None]:
+    mpl = pytest.importorskip("matplotlib")
     mpl.use("Agg")
     yield
     import matplotlib.pyplot as plt

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.linalg import expm
-from scipy.optimize import minimize
 
 import isthmus as ist
 from isthmus import simulate
@@ -23,6 +21,9 @@ def sites_of(dag: ist.DAG, rows: int, sites: int, seed: int) -> list[dict[str, n
 
 def algorithm_1(parts: list[np.ndarray], penalty: float, iterations: int) -> np.ndarray:
     """Equations 4 to 9 with one B and one β per site; equation 5 on positive and negative parts."""
+    from scipy.linalg import expm
+    from scipy.optimize import minimize
+
     d, n = parts[0].shape[1], sum(map(len, parts))
     moments = [(p - p.mean(axis=0)).T @ (p - p.mean(axis=0)) / n for p in parts]
     betas, common = [np.zeros((d, d)) for _ in parts], np.zeros((d, d))

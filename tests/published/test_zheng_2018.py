@@ -7,8 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import pytest
-from scipy.linalg import expm
-from scipy.optimize import minimize
 
 import isthmus as ist
 from isthmus import simulate
@@ -20,6 +18,9 @@ Matrix = npt.NDArray[np.float64]
 
 def rules(x: Matrix, penalty: float) -> Matrix:
     """Follow the description of the authors' program step by step, without the library."""
+    from scipy.linalg import expm
+    from scipy.optimize import minimize
+
     n, d = x.shape
     x = x - x.mean(axis=0, keepdims=True)
     free = [(0, 0) if i == j else (0, None) for i in range(d) for j in range(d)] * 2
@@ -90,6 +91,8 @@ def test_the_objective_is_printed_equation_2() -> None:
 
 
 def test_a_cycle_stays_and_the_error_says_what_to_do() -> None:
+    from scipy.linalg import expm
+
     ring = np.array([[0.0, 0.5, 0.0], [0.0, 0.0, -0.4], [0.6, 0.0, 0.0]])
     graph = WeightedGraph(("a", "b", "c"), ring, 0.3)
     assert set(graph.edges) == {("a", "b"), ("b", "c"), ("c", "a")}

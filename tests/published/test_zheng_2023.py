@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.published import rbnets
 
-pytest.importorskip("jax")
+pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
 
 
 @pytest.mark.long

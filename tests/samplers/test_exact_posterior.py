@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, MismatchError
@@ -78,6 +77,8 @@ def check_against_enumeration(
     knowledge: ist.Knowledge | None = None,
     max_parents: int | None = None,
 ) -> None:
+    from scipy.special import logsumexp
+
     knowledge = knowledge or ist.Knowledge()
     dags = [
         dag
@@ -162,6 +163,8 @@ def test_near_certain_data_lose_no_precision() -> None:
 
 @pytest.mark.parametrize("name", ["BGe", "BDeu", "wild", "flat"])
 def test_draws_follow_the_posterior(name: str) -> None:
+    from scipy.special import logsumexp
+
     score = SCORES[name](4)
     count = 40_000
     result = posterior(score, ist.Knowledge(forbidden=[("a", "d")]), draws=count)

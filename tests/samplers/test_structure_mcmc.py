@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 from tests.patience import LATENESS
 
 import isthmus as ist
@@ -29,6 +28,8 @@ def wild(names: list[str]) -> PythonLocalScore:
 @pytest.mark.parametrize("d", [2, 3, 4])
 @pytest.mark.parametrize("limits", ["none", "knowledge", "two parents"])
 def test_the_posterior_is_stationary(d: int, limits: str) -> None:
+    from scipy.special import logsumexp
+
     names = list("abcd")[:d]
     score = wild(names)
     knowledge = ist.Knowledge()
@@ -71,6 +72,8 @@ def test_the_posterior_is_stationary(d: int, limits: str) -> None:
 
 
 def test_chains_approach_the_posterior() -> None:
+    from scipy.special import logsumexp
+
     score = wild(list("abc"))
     bound = ist.Knowledge().bind(score.nodes)
     run = partial(

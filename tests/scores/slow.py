@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import multigammaln
 
 
 def gaussian_log_likelihood(x: NDArray[np.float64], child: int, parents: Sequence[int]) -> float:
@@ -38,6 +37,8 @@ def bge_set(
     prior_mean: NDArray[np.float64],
 ) -> float:
     """Log marginal likelihood of some columns: a multivariate t by its gamma functions."""
+    from scipy.special import multigammaln
+
     n, d = x.shape
     size = len(subset)
     if size == 0:

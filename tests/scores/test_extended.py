@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 from tests.notes import noted
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
@@ -48,6 +47,8 @@ def test_gaussian_scores_keep_their_promises(score: ist.GaussianEBIC, n: int) ->
 
 def test_few_rows_have_the_level_that_many_rows_have() -> None:
     """Under the null, a parent passes by chance as often as the published threshold intends."""
+    from scipy import stats
+
     n, d, gamma = 15, 4, 0.25
     level = 0.5 * np.log(n) + 2 * gamma * np.log(d)
     intended = float(stats.chi2.sf(2 * level, 1))
@@ -66,6 +67,8 @@ def test_few_rows_have_the_level_that_many_rows_have() -> None:
 @pytest.mark.parametrize("n", [3, 4, 10, 100, 99_999, 100_010, 10**6, 10**9])
 @pytest.mark.parametrize("level", [0.3, 2.0, 12.0, 60.0])
 def test_students_quantile_is_that_of_scipy(n: int, level: float) -> None:
+    from scipy import stats
+
     freedom = n - 2.0 - np.arange(min(n - 2, 300), dtype=np.float64)
     t = stats.t.isf(0.5 * stats.chi2.sf(2.0 * level, 1), freedom)
     expected = np.log1p(t * t / freedom)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 from tests.notes import noted
 
 import isthmus as ist
@@ -18,6 +17,8 @@ def wave(frequency: int, n: int = 100) -> dict[str, np.ndarray]:
 
 def quadrature(table: dict[str, np.ndarray], *, parent: bool) -> float:
     """Log marginal likelihood of y by a grid over the length scale and the noise."""
+    from scipy.special import logsumexp
+
     x, y = ((v - v.mean()) / v.std() for v in table.values())
     noises, scales = np.linspace(-5, 4, 120), np.linspace(-4, 6, 60) if parent else np.zeros(1)
     squares = (x[:, None] - x[None]) ** 2

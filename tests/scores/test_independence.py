@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import isthmus as ist
 from isthmus.arrays import Floats
@@ -36,6 +35,8 @@ def of_codes(codes: np.ndarray, levels: list[int]) -> IndependenceTest:
 
 
 def test_fisher_z_by_regression() -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(1)
     z = rng.normal(size=(80, 2))
     x, y = z @ [1.0, -1.0] + rng.normal(size=80), z @ [0.5, 0.5] + rng.normal(size=80)
@@ -57,6 +58,8 @@ def sparse_codes() -> np.ndarray:
 
 
 def test_chi_squared_by_strata() -> None:
+    from scipy import stats
+
     codes = sparse_codes()
     test = of_codes(codes, [3, 2, 4])
     rng = np.random.default_rng(3)
@@ -108,6 +111,8 @@ def test_a_constant_is_independent_of_everything() -> None:
 
 
 def test_mixed_by_wilks_lambda() -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(3)
     n = 200
     group, z = rng.integers(0, 3, n), rng.normal(size=n)
@@ -143,6 +148,8 @@ def draws(kind: str, seed: int, n: int) -> float:
 
 @pytest.mark.parametrize(("kind", "n"), [("numbers", 30), ("codes", 400), ("mixed", 40)])
 def test_p_values_are_uniform_under_independence(kind: str, n: int) -> None:
+    from scipy import stats
+
     p_values = [draws(kind, seed, n) for seed in range(400)]
     assert stats.kstest(p_values, "uniform").pvalue > 0.01
     assert np.mean(np.array(p_values) < 0.05) == pytest.approx(0.05, abs=0.025)
@@ -164,6 +171,8 @@ def levels_of_tables(levels: int, rows: int) -> np.ndarray:
 @pytest.mark.parametrize("rows", [200, 2_000, 20_000])
 def test_tables_of_six_levels_hold_their_level(rows: int) -> None:
     """The likelihood ratio rejected 32% of them at 5%, and none with 200 rows."""
+    from scipy import stats
+
     p_values = levels_of_tables(6, rows)
     for level in (0.05, 0.01):
         rejected = int((p_values < level).sum())
@@ -172,6 +181,8 @@ def test_tables_of_six_levels_hold_their_level(rows: int) -> None:
 
 
 def test_mean_of_products_by_hotelling() -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(5)
     products = rng.exponential(size=(60, 3)) * [1.0, 1e6, 1e-6] - [0.8, 1e6, 1e-6]
     single = mean_is_zero(products[:, :1], 0)

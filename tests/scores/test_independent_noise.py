@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest
 
 import isthmus as ist
 from isthmus.arrays import Floats
@@ -26,6 +25,8 @@ def noise_of(x: Floats, parents: Floats) -> Floats:
 
 def from_rows(x: Floats, parents: Floats) -> float:
     """Compute the test of x = b parents + noise from rows."""
+    from scipy.stats import chi2
+
     z = (parents - parents.mean(axis=1, keepdims=True)) / parents.std(axis=1, keepdims=True)
     r = noise_of((x - x.mean()) / x.std(), z)
     variance = np.mean(r**2)
@@ -85,6 +86,8 @@ def test_noise_score_adds_the_entropy_of_the_noise() -> None:
 
 
 def test_without_products_there_is_no_test_of_variance() -> None:
+    from scipy.stats import chi2
+
     rng = np.random.default_rng(3)
     y = rng.uniform(size=(3, 300))
     x = y[0] + y[1] + rng.uniform(size=300)
@@ -106,6 +109,8 @@ def test_without_products_there_is_no_test_of_variance() -> None:
 
 @pytest.mark.parametrize(("parents", "noise"), [(1, "laplace"), (1, "normal"), (2, "exponential")])
 def test_p_values_are_uniform_in_the_causal_direction(parents: int, noise: str) -> None:
+    from scipy.stats import kstest
+
     rng = np.random.default_rng(3)
     found = []
     for _ in range(100):

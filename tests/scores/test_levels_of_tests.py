@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import isthmus as ist
 from isthmus.scores import Score
@@ -54,6 +53,8 @@ CASES: list[tuple[Score[Any, Any], Make, int]] = [
 @pytest.mark.long
 @pytest.mark.parametrize(("test", "make", "rows"), CASES)
 def test_the_level_is_held(test: Score[Any, Any], make: Make, rows: int) -> None:
+    from scipy import stats
+
     rejected = 0
     for seed in range(TABLES):
         table = make(np.random.default_rng((seed, rows)), rows)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import isthmus as ist
 from isthmus.arrays import Floats
@@ -20,6 +19,8 @@ def p_value(*columns: Floats) -> float:
 
 
 def by_hand(*columns: Floats) -> float:
+    from scipy import stats
+
     x, y, *given = columns
     curves = [
         np.polynomial.chebyshev.chebvander(np.clip((c - c.mean()) / c.std() / 3.0, -1.0, 1.0), 6).T[
@@ -48,6 +49,8 @@ def test_p_value_is_that_of_two_regressions() -> None:
 
 @pytest.mark.parametrize("kind", ["independent", "given curves"])
 def test_p_values_are_calibrated_under_independence(kind: str) -> None:
+    from scipy import stats
+
     rng = np.random.default_rng(2)
     found = []
     for _ in range(200):

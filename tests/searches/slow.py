@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 LocalFunction = Callable[[int, tuple[int, ...]], float]
 
@@ -69,6 +72,8 @@ def single_edge_changes(parents: Sequence[Sequence[int]]) -> Iterator[list[set[i
 
 
 def is_acyclic(parents: Sequence[set[int]]) -> bool:
+    import networkx as nx
+
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(len(parents)))
     graph.add_edges_from((p, child) for child, ps in enumerate(parents) for p in ps)

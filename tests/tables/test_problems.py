@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 import pytest
 
 import isthmus as ist
 from isthmus.errors import MissingValuesError, SchemaError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def table() -> pd.DataFrame:
+    import pandas as pd
+
     rows = np.random.default_rng(0).normal(size=(50, 3))
     return pd.DataFrame(rows, columns=["x", "y", "z"])
 
 
 def test_dates_missing_and_infinite_values_are_named_together() -> None:
+    import pandas as pd
+
     data = table().assign(when=pd.date_range("2020-01-01", periods=50))
     data["again"] = data["when"]
     data.loc[3, "y"], data.loc[4, "z"] = np.nan, np.inf

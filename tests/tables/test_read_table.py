@@ -8,14 +8,11 @@ import zipfile
 from contextlib import closing
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from isthmus.errors import ArgumentError, DataError, IsthmusError, MissingExtraError, SchemaError
 from isthmus.tables.read_table import open_table, read_table
 from isthmus.tables.text_files import TextFormat
-
-TABLE = pl.DataFrame({"a": [1.5, 2.5, None], "b": ["x", "y", "x"]})
 
 
 def workbook(path: Path, sheets: dict[str, list[list[object]]]) -> Path:
@@ -102,11 +99,14 @@ def test_marks_that_are_words_elsewhere_stay(tmp_path: Path) -> None:
 
 
 def test_arrow_parquet_and_workbooks(tmp_path: Path) -> None:
-    TABLE.write_parquet(tmp_path / "t.parquet")
+    import polars as pl
+
+    table = pl.DataFrame({"a": [1.5, 2.5, None], "b": ["x", "y", "x"]})
+    table.write_parquet(tmp_path / "t.parquet")
     for name in ("t.arrow", "t.feather", "t.ipc"):
-        TABLE.write_ipc(tmp_path / name)
+        table.write_ipc(tmp_path / name)
     for name in ("t.parquet", "t.arrow", "t.feather", "t.ipc"):
-        assert read_table(tmp_path / name).equals(TABLE)
+        assert read_table(tmp_path / name).equals(table)
     rows: list[list[object]] = [["a", "b"], [1.5, "x"], [2.5, "y"]]
     book = workbook(tmp_path / "t.xlsx", {"one": rows, "two": [["a", "a"], [1, 2]]})
     file = open_table(book)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binom
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def rows(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    import pandas as pd
+
     rng = np.random.default_rng(seed)
     a = rng.normal(10.0, 2.0, size=n)
     b = 0.5 * a + rng.normal(size=n)
@@ -44,6 +49,8 @@ def test_frequencies_are_repeated_rows() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_frequencies_are_repeated_rows_in_any_units(seed: int) -> None:
     """Columns whose units and distances from zero differ by many powers of ten."""
+    import pandas as pd
+
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(300, 5)) @ rng.normal(size=(5, 5)) * 10.0 ** rng.uniform(-3, 3, 5)
     table = pd.DataFrame(values + 10.0 ** rng.uniform(-2, 4, 5), columns=list("abcde"))
@@ -93,6 +100,9 @@ def test_equal_weights_change_nothing() -> None:
 @pytest.mark.long
 def test_intervals_of_a_survey_cover_the_population() -> None:
     """Selection by the outcome itself, where rows without weights are wrong."""
+    import pandas as pd
+    from scipy.stats import binom
+
     rng = np.random.default_rng(2)
     dag = ist.DAG(["x", "y"], [("x", "y")])
     covered = wrong = 0

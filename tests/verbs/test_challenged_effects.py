@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
-from scipy.linalg import sqrtm
 
 import isthmus as ist
 from isthmus.cli import main
@@ -101,6 +99,8 @@ def test_the_error_of_an_average_slope_by_hand() -> None:
 
 
 def test_straight_effects_are_those_of_moments() -> None:
+    import polars as pl
+
     rng = np.random.default_rng(1)
     z = rng.normal(size=400)
     x = z + rng.normal(size=400)
@@ -130,6 +130,9 @@ PAIR = ist.DAG(["x", "y"], [("x", "y")])
 
 @pytest.mark.long
 def test_errors_by_clusters_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import polars as pl
+    from scipy.linalg import sqrtm
+
     table = clustered()
     found = ist.effect(table, PAIR, "x", "y", clusters="clinic")
     design = np.stack([np.ones(120), table["x"]], axis=1)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binom, chi2_contingency
 
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import ArgumentError, GraphError, MismatchError
 from isthmus.networks import DiscreteNetwork, GaussianNetwork
 from isthmus.results import Changes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DAG = ist.DAG(["a", "b", "c", "y"], [("a", "b"), ("a", "c"), ("b", "c"), ("b", "y"), ("c", "y")])
 
@@ -47,6 +47,8 @@ def between(pair: Sequence[object], dag: ist.DAG, outcome: str, **options: Any) 
 
 
 def frame(net: Any, n: int, seed: int) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame(dict(net.sample(n, seed=seed)))
 
 
@@ -101,6 +103,9 @@ def test_shares_are_averages_over_all_orders(spread: bool) -> None:
 
 
 def test_rates_are_averages_over_all_orders() -> None:
+    import pandas as pd
+    from scipy.stats import chi2_contingency
+
     data = ist.datasets.asia(rows=4000, seed=1)
     old = ist.fit(data, data.dag)
     assert isinstance(old, DiscreteNetwork)
@@ -133,6 +138,9 @@ def test_rates_are_averages_over_all_orders() -> None:
 
 @pytest.mark.long
 def test_everywhere_the_same() -> None:
+    import duckdb
+    import pandas as pd
+
     old = network(2)
     tables = frame(old, 900, 1), frame(changed(old, {"b": 0.4}), 900, 2)
     levels = [
@@ -159,6 +167,8 @@ def test_everywhere_the_same() -> None:
 @pytest.mark.long
 def test_the_changed_mechanism_is_named_and_nothing_without_a_change() -> None:
     """200 of each stand in benchmarks/results/changes.md."""
+    from scipy.stats import binom
+
     right = false = 0
     for seed in range(40):
         dag = simulate.erdos_renyi(10, 15, seed=seed)
@@ -178,6 +188,9 @@ def test_the_changed_mechanism_is_named_and_nothing_without_a_change() -> None:
 @pytest.mark.long
 def test_skewed_noise_is_no_change() -> None:
     """Sums alone take an outlier of heavy tails for another variance; rows do not."""
+    import pandas as pd
+    from scipy.stats import binom
+
     rng = np.random.default_rng(0)
     named = {"sums": 0, "rows": 0}
     dag = ist.DAG(["x", "y"], [("x", "y")])
@@ -194,6 +207,8 @@ def test_skewed_noise_is_no_change() -> None:
 
 
 def test_a_curve_whose_cause_moved_is_no_change() -> None:
+    import pandas as pd
+
     rng = np.random.default_rng(1)
     tables = []
     for centre in (0.0, 1.0):
@@ -217,6 +232,8 @@ def test_what_is_said() -> None:
 
 
 def test_refusals() -> None:
+    import pandas as pd
+
     table = frame(network(4), 200, 1)
     with pytest.raises(GraphError):
         ist.changes(table, table, DAG, "z")

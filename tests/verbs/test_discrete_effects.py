@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, t
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, SchemaError
@@ -94,6 +93,8 @@ def estimates(kind: str, seed: int) -> tuple[float, float, float]:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["strata", "regressions"])
 def test_intervals_cover(kind: str) -> None:
+    from scipy.stats import binom
+
     trials = 250 if kind == "strata" else 80
     inside = 0
     for seed in range(trials):
@@ -145,6 +146,8 @@ def test_rare_combinations_have_a_prior() -> None:
 
 @pytest.mark.long
 def test_intervals_cover_with_rare_combinations() -> None:
+    from scipy.stats import binom, t
+
     trials, inside = 0, 0
     for seed in range(90):
         schema, rows, truth = sparse(seed)

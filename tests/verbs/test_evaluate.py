@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, GraphError, MismatchError
@@ -139,6 +138,8 @@ def simulated_effect(network: GaussianNetwork, cause: str, effect: str) -> float
 
 @pytest.mark.long
 def test_intervals_of_effects_cover_simulated_interventions() -> None:
+    from scipy.stats import binom
+
     dag = ist.DAG(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("b", "c")])
     known = ist.Knowledge(tiers=[[v] for v in "abcd"])
     trials, covered, naive = 200, 0, 0

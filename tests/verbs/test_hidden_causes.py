@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,20 @@ from isthmus.errors import ArgumentError, GraphError, MismatchError, UnplannedEr
 from isthmus.results import Ending
 from isthmus.searches import PAGSearch, Search
 
-pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed")
+
 
 CAUSES = ist.DAG([*"uabcdef"], [("u", "b"), ("u", "c"), ("a", "b"), ("d", "c"), ("c", "e")])
 SEARCHES: list[Search[Any]] = [ist.PC(), ist.FCI(), ist.BossFCI()]
 
 
 def numbers(rows: int = 1500) -> Any:
+    pd = pytest.importorskip("pandas")
     return pd.DataFrame(simulate.linear(CAUSES, rows, seed=4).data).drop(columns="u")
 
 
 def levels(rows: int = 1500) -> Any:
+    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(5)
     u, a, d, f = rng.integers(0, 2, (4, rows))
 
@@ -87,6 +91,7 @@ def test_duckdb_and_a_federation_equal_the_table(search: Search[Any], kind: str)
 @pytest.mark.parametrize("search", [ist.PC(), ist.BossFCI()], ids=lambda s: type(s).__name__)
 def test_tables_on_demand_of_a_federation_equal_the_table(search: Search[Any]) -> None:
     """All tables of 24 columns do not fit into one round, so they are asked for in batches."""
+    pd = pytest.importorskip("pandas")
     pytest.importorskip("cryptography")
     dag = simulate.erdos_renyi(24, 26, seed=2)
     network = simulate.discrete_network(dag, seed=2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 import isthmus as ist
 from isthmus.arrays import Floats
@@ -16,6 +15,8 @@ TIERS = ist.Knowledge(tiers=[["x"], ["y"], ["z"]])
 
 @pytest.mark.long
 def test_intervals_cover_weak_effects_that_the_search_misses() -> None:
+    from scipy.stats import binom
+
     trials, covered, missed = 150, 0, 0
     for seed in range(trials):
         rng = np.random.default_rng(seed)
@@ -80,6 +81,8 @@ FORBIDDEN = (("x", "z"), ("z", "x"))
     ],
 )
 def test_a_parent_that_knowledge_calls_unrelated_is_adjusted_for(knowledge: ist.Knowledge) -> None:
+    from scipy.stats import binom
+
     trials, covered = 100, 0
     for seed in range(trials):
         x, z, rng = _dependent(seed)
@@ -93,6 +96,8 @@ def test_a_parent_that_knowledge_calls_unrelated_is_adjusted_for(knowledge: ist.
 
 @pytest.mark.long
 def test_a_possible_mediator_is_replaced_by_its_parents() -> None:
+    from scipy.stats import binom
+
     trials, covered = 100, 0
     for seed in range(trials):
         x, z, rng = _dependent(seed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp, wishart
 
 import isthmus as ist
 from isthmus.errors import GraphError, MismatchError
@@ -20,6 +19,8 @@ def scatter() -> np.ndarray:
 
 
 def test_coefficients_of_a_complete_graph_are_those_of_a_wishart_matrix() -> None:
+    from scipy.stats import ks_2samp, wishart
+
     t, degrees = scatter(), 17.0
     effects = LinearEffects(NAMES, t, degrees)
     dag = ist.DAG(NAMES, [("a", "b"), ("a", "c"), ("b", "c")])
@@ -33,6 +34,8 @@ def test_coefficients_of_a_complete_graph_are_those_of_a_wishart_matrix() -> Non
 
 @pytest.mark.long
 def test_subsets_have_fewer_degrees_of_freedom() -> None:
+    from scipy.stats import ks_2samp, wishart
+
     t, degrees = scatter(), 6.0  # few, so that one more or less would show
     effects = LinearEffects(NAMES, t, degrees)
     dag = ist.DAG(NAMES, [("b", "c")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import MismatchError
 
-pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.skipif(find_spec("pandas") is None, reason="pandas is not installed")
+
 
 # What these tests are about does not depend on whether causes may be hidden, but on few rows.
 LINGAM = ist.LiNGAM(hidden_causes=False)
@@ -20,6 +22,7 @@ CHAIN = ist.DAG([*"abcde"], [("a", "b"), ("b", "c"), ("c", "d"), ("a", "e")])
 
 
 def table(noise: simulate.Noise, rows: int = 1500, dag: ist.DAG = CHAIN) -> Any:
+    pd = pytest.importorskip("pandas")
     return pd.DataFrame(simulate.linear(dag, rows, noise=noise, seed=5).data)
 
 

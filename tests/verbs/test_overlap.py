@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 import isthmus as ist
 from isthmus.errors import DataError, GraphError, MismatchError
@@ -55,6 +54,8 @@ def test_a_rare_level_is_named() -> None:
 
 
 def assert_covers(inside: list[bool], most: float = 1.0) -> None:
+    from scipy.stats import binom
+
     least = binom.ppf(0.0005, len(inside), 0.95)
     assert least <= sum(inside) <= most * len(inside)
 

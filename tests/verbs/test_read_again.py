@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import numpy as np
-import polars as pl
 import pytest
 
 import isthmus as ist
@@ -42,6 +41,8 @@ def test_an_effect_in_a_solution_reads_columns_as_the_solution_did() -> None:
 
 @pytest.mark.parametrize("transform", [None, ist.NormalScores(), ist.QuantileBins(columns=["y"])])
 def test_dates_of_a_solution_are_read_again(transform: ist.tables.Transform | None) -> None:
+    import polars as pl
+
     days = RNG.integers(0, 300, 900)
     table = {
         "admitted": np.datetime64("2024-01-01") + days.astype("m8[D]"),
@@ -60,8 +61,11 @@ def test_dates_of_a_solution_are_read_again(transform: ist.tables.Transform | No
         assert "not challenged" in str(found)
 
 
-@pytest.mark.parametrize("place", [dict, pl.DataFrame, pl.LazyFrame])
-def test_columns_outside_the_graph_are_not_read(place: type) -> None:
+@pytest.mark.parametrize("name", ["dict", "DataFrame", "LazyFrame"])
+def test_columns_outside_the_graph_are_not_read(name: str) -> None:
+    import polars as pl
+
+    place = dict if name == "dict" else getattr(pl, name)
     alone, whole = place({"x": X, "y": Y}), place({"x": X, "y": Y} | OTHERS)
     for missing in (None, ist.DropRows()):
         network = ist.fit(whole, PAIR, missing=missing)
@@ -91,6 +95,8 @@ def test_a_column_that_the_table_lacks_is_named() -> None:
 def test_commands_read_columns_as_the_solution_did(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    import polars as pl
+
     table, file = tmp_path / "wards.csv", str(tmp_path / "wards.isthmus")
     pl.DataFrame(WARDS).write_csv(table)
     solution = _solution()
@@ -105,6 +111,8 @@ def test_commands_read_columns_as_the_solution_did(
 
 
 def test_a_command_that_fits_a_solution_keeps_its_equivalence_class(tmp_path: Path) -> None:
+    import polars as pl
+
     table, file = tmp_path / "pair.csv", str(tmp_path / "pair.isthmus")
     pl.DataFrame({"x": X, "y": Y}).write_csv(table)
     ist.learn({"x": X, "y": Y}).save(file)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,18 @@ from isthmus.errors import MismatchError
 from isthmus.searches import Search
 from isthmus.tables import Missing
 
-duckdb = pytest.importorskip("duckdb")
-pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.skipif(
+    find_spec("duckdb") is None or find_spec("pandas") is None,
+    reason="duckdb or pandas is not installed",
+)
+
 pytest.importorskip("cryptography")
 
 SIZES = [500, 1100]
 
 
 def curves(rows: int = 1500) -> Any:
+    pd = pytest.importorskip("pandas")
     rng = np.random.default_rng(4)
     u, a, d, *noise = rng.normal(size=(6, rows))
     b, c = a**2 + u + noise[0], np.abs(d) + u + noise[1]
@@ -33,6 +38,7 @@ def curves(rows: int = 1500) -> Any:
 
 
 def noisy(rows: int = 1500) -> Any:
+    pd = pytest.importorskip("pandas")
     dag = ist.DAG([*"abcd"], [("a", "b"), ("b", "c"), ("a", "d")])
     return pd.DataFrame(simulate.linear(dag, rows, noise=simulate.Uniform(), seed=5).data)
 
@@ -51,6 +57,7 @@ def sites(table: Any, **options: Any) -> ist.Federation:
 @pytest.mark.long
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)
 def test_curves(search: Search[Any]) -> None:
+    duckdb = pytest.importorskip("duckdb")
     table, test = curves(), ist.NonlinearLikelihoodRatio()
     expected = graph(table, search, score=test)
     assert graph(table, search) == expected  # lines do not survive, so the default sees curves
@@ -69,6 +76,7 @@ def test_curves(search: Search[Any]) -> None:
 )
 def test_missing_values(search: Search[Any], kind: str, missing: Missing) -> None:
     """Where a federation or a test cannot do it, the error says what to do."""
+    duckdb = pytest.importorskip("duckdb")
     if isinstance(search, ist.LiNGAM) != (kind == "noisy"):
         pytest.skip("LiNGAM is for the noisy table, and the others are for the other tables")
     estimated = isinstance(missing, ist.ExpectationMaximisation)

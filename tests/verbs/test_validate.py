@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from itertools import permutations
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binom, chi2, chi2_contingency, norm
 
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import ArgumentError, GraphError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 def rows(n: int = 600, seed: int = 0) -> pd.DataFrame:
     """Numbers from a → b → c → d and a → d."""
+    import pandas as pd
+
     rng = np.random.default_rng(seed)
     a = rng.normal(size=n)
     b = 0.7 * a + rng.normal(size=n)
@@ -32,6 +35,8 @@ LESS = ist.DAG(list("abcd"), [("a", "b"), ("b", "c"), ("c", "d")])
 
 def partial_p(table: pd.DataFrame, x: str, y: str, given: list[str]) -> float:
     """Return the p-value of a partial correlation by two regressions and Fisher's z."""
+    from scipy.stats import norm
+
     design = np.column_stack([np.ones(len(table)), *(table[v] for v in given)])
     rest = [table[v] - design @ np.linalg.lstsq(design, table[v], rcond=None)[0] for v in (x, y)]
     z = np.arctanh(np.corrcoef(*rest)[0, 1]) * np.sqrt(len(table) - len(given) - 3)
@@ -39,6 +44,8 @@ def partial_p(table: pd.DataFrame, x: str, y: str, given: list[str]) -> float:
 
 
 def test_numbers_are_those_of_regressions() -> None:
+    from scipy.stats import chi2
+
     table = rows()
     answer = ist.validate(ist.summarise(table), LESS, permutations=0)
     expected = {
@@ -67,6 +74,9 @@ def test_numbers_are_those_of_regressions() -> None:
 
 
 def test_tables_are_those_of_scipy() -> None:
+    import pandas as pd
+    from scipy.stats import chi2, chi2_contingency
+
     rng = np.random.default_rng(1)
     a, b = rng.integers(3, size=(2, 400))
     c = (a + (rng.random(400) < 0.4) * rng.integers(3, size=400)) % 3
@@ -85,6 +95,9 @@ def test_tables_are_those_of_scipy() -> None:
 
 @pytest.mark.long
 def test_everywhere_the_same() -> None:
+    import duckdb
+    import pandas as pd
+
     table = rows(900)
     levels = pd.DataFrame({v: pd.cut(table[v], 3, labels=list("xyz")).astype(str) for v in table})
     parts = {"one": slice(0, 300), "two": slice(300, 600), "three": slice(600, 900)}
@@ -122,6 +135,8 @@ def test_groups_are_those_of_sites() -> None:
 @pytest.mark.long
 def test_the_level_holds() -> None:
     """At 5%, at most 6% of true graphs: see benchmarks/results/validate.md for 500 of each kind."""
+    from scipy.stats import binom
+
     rejected = 0
     for seed in range(200):
         dag = simulate.erdos_renyi(8, 10, seed=seed)
@@ -190,6 +205,8 @@ def test_refusals() -> None:
 
 def with_hidden_cause(n: int = 800, seed: int = 2) -> pd.DataFrame:
     """Numbers from a → b → d and c → d, where a cause of b and c is hidden."""
+    import pandas as pd
+
     rng = np.random.default_rng(seed)
     a, h = rng.normal(size=(2, n))
     b = 0.7 * a + h + rng.normal(size=n)
@@ -228,6 +245,8 @@ def test_a_graph_with_hidden_causes_is_tested_by_its_separations() -> None:
 
 
 def test_graphs_with_hidden_causes_are_tested_everywhere_the_same() -> None:
+    import duckdb
+
     frame = with_hidden_cause(300)
     pag = ist.PAG.from_dag(HIDDEN, hidden=["h"])
     expected = ist.validate(ist.summarise(frame), pag)
@@ -293,6 +312,8 @@ def test_reports_show_the_answer(search: ist.BossFCI | None, tmp_path: Path) -> 
 
 def test_knowledge_alone_is_tested_in_the_best_graph_that_agrees_with_it() -> None:
     """b ← a → c, with b and c in one tier, and e alone."""
+    import pandas as pd
+
     rng = np.random.default_rng(8)
     a, e = rng.normal(size=(2, 1500))
     b, c = 0.6 * a + rng.normal(size=1500), 0.6 * a + rng.normal(size=1500)
@@ -318,6 +339,8 @@ def test_knowledge_alone_is_tested_in_the_best_graph_that_agrees_with_it() -> No
 
 def test_directions_that_the_data_decide_contradict_knowledge() -> None:
     """Four causes of one effect, which would need six more edges with the effect first."""
+    import pandas as pd
+
     rng = np.random.default_rng(6)
     causes = rng.normal(size=(5000, 4))
     table = pd.DataFrame(causes, columns=list("abcd"))
@@ -330,6 +353,8 @@ def test_directions_that_the_data_decide_contradict_knowledge() -> None:
 
 
 def test_knowledge_is_tested_everywhere_the_same() -> None:
+    import duckdb
+
     table = rows(600)
     known = ist.Knowledge(tiers=[["a"], ["b"], ["c", "d"]], forbidden=[("a", "d"), ("b", "d")])
     expected = ist.validate(table, known)

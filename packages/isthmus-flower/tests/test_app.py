@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from tests.processes.tutorial import HOSPITALS, entries, prepare
 
@@ -117,6 +116,8 @@ def grid(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OneProcess]:
 
 def test_a_study_from_end_to_end(grid: OneProcess, folder: Path) -> None:
     """A site whose policy refuses takes no part; when it allows the study, all learn from it."""
+    import pandas as pd
+
     policy = folder / "south" / "policy.toml"
     text = policy.read_text()
     policy.write_text(text.replace("minimum_cohort = 50", "minimum_cohort = 5000"))

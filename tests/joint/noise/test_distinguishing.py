@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import beta
 from tests.joint.consortium import Consortium
 
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
@@ -52,6 +51,8 @@ def answers_of(group: Consortium, ill: list[bool], share: float, runs: int) -> N
 
 def observed_epsilon(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """The largest ε that some threshold proves, at a confidence of 1 - 1e-9 per threshold."""
+    from scipy.stats import beta
+
     largest = -math.inf
     for x, y in ((a, b), (b, a), (-a, -b), (-b, -a)):
         for cut in np.quantile(np.concatenate([x, y]), np.linspace(0.001, 0.999, 41)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import chi2, kstest
 
 from isthmus_joint.noise.answers import discrete_gaussian
 
@@ -30,6 +29,8 @@ def law(scale: float, sites: int) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 def p_value(drawn: NDArray[np.int64], scale: float, sites: int) -> float:
     """Chi-square over the values that are expected at least ten times; the others are one cell."""
+    from scipy.stats import chi2
+
     values, probabilities = law(scale, sites)
     expected = probabilities * len(drawn)
     counted = np.array([(drawn == v).sum() for v in values], dtype=np.float64)
@@ -57,6 +58,8 @@ def test_a_sum_of_noise_has_the_law_of_the_convolution(scale: float, sites: int)
 
 
 def test_wide_noise_is_gaussian_and_leaves_no_digit_alone() -> None:
+    from scipy.stats import chi2, kstest
+
     scale = 2.0**33 + 0.3
     drawn = discrete_gaussian(scale, 10_000)
     assert kstest(drawn / scale, "norm").pvalue > UNLIKELY

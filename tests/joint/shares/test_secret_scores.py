@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.special import gammaln, xlogy
 from tests.joint.shares import reference, tasks
 from tests.joint.shares.links import at_both
 from tests.joint.shares.pair import Pair
@@ -67,6 +66,8 @@ def test_tables_are_exact_and_shares_are_not_the_tables(pair: Pair) -> None:
 
 @pytest.mark.long
 def test_functions_of_counts_are_within_tolerance(pair: Pair) -> None:
+    from scipy.special import gammaln, xlogy
+
     n = 100_000
     rng = np.random.default_rng(2)
     counts = np.exp(rng.random(160) * np.log(n)).astype(np.int64)

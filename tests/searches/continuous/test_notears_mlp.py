@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ from isthmus.scores import losses
 from isthmus.statistics import Rows, Schema
 from isthmus.watch import Watch
 
-jax = pytest.importorskip("jax")
+pytestmark = pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed")
+
 Floats = NDArray[np.float64]
 
 

@@ -7,8 +7,8 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import pytest
 import tests.searches.slow as slow
@@ -26,6 +26,9 @@ from isthmus.searches import XGES, Progress, SearchResult, Watch, drive
 from isthmus.statistics import CountPlan, Counts, Moments, Schema
 from isthmus.testing import enumerate_dags
 from isthmus.watch import Ending
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 NAMES = tuple(f"v{i:02d}" for i in range(70))
 
@@ -90,6 +93,8 @@ class Pattern:
         return all(b in self.adjacent[a] for a, b in itertools.combinations(nodes, 2))
 
     def blocked(self, y: int, x: int, by: set[int]) -> bool:
+        import networkx as nx
+
         paths: nx.DiGraph[int] = nx.DiGraph()
         paths.add_nodes_from(range(len(self.parents)))
         for v, ahead in enumerate(self.children):

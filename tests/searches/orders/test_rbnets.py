@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ from isthmus.scores import BIC, GaussianBIC
 from isthmus.searches import Watch, drive
 from isthmus.searches.rbnets import RBNets, RBNetsVariant, Replay, Visits, Walks
 
-jax = pytest.importorskip("jax")
-pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+pytestmark = [
+    pytest.mark.skipif(find_spec("jax") is None, reason="jax is not installed"),
+    pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning"),
+]
 
 SHORT = RBNets(episodes=15, batch=32)
 
@@ -204,6 +207,7 @@ def test_the_optimum_of_small_problems() -> None:
 
 @pytest.mark.long
 def test_any_time_and_no_flag_is_changed() -> None:
+    jax = pytest.importorskip("jax")
     before = dict(jax.config.values)
     table = list_parent_sets(discrete_score(BIC(), 1, 300, 9))
     solution = ist.solve(table, search=RBNets(episodes=10**6), time_limit=2.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import polars as pl
 import pytest
 from tests.notes import noted
 
@@ -15,6 +14,8 @@ from isthmus.verbs.notes import determined_columns, similar_levels
 
 
 def test_levels_that_differ_in_spaces_or_case() -> None:
+    import polars as pl
+
     schema = Schema.discrete({"a": ("no", "yes", "yes "), "b": ("New York", "new  york", "x")})
     (note,) = similar_levels(schema)
     assert "'yes' and 'yes ' in 'a'; 'New York' and 'new  york' in 'b'" in note

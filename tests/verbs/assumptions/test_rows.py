@@ -6,7 +6,6 @@ import copy
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from tests.notes import noted
 
@@ -160,6 +159,8 @@ def test_one_frequent_row_and_rounded_columns_are_not_copies(seed: int) -> None:
 
 
 def test_counts_show_copies_of_the_whole_table() -> None:
+    import polars as pl
+
     rng = np.random.default_rng(0)
     codes = np.repeat(rng.integers(0, 3, size=(60, 8)), 20, axis=0)
     table = pl.DataFrame(named(np.array(["a", "b", "c"])[codes]))
@@ -225,6 +226,8 @@ def test_a_trend_that_time_explains_is_not_noted() -> None:
 
 
 def test_too_few_rows_and_other_sources_are_not_checked() -> None:
+    import polars as pl
+
     few = {name: x[:19] for name, x in linear(np.random.default_rng(0)).items()}
     assert RowTable.of(ist.Frame(few)) is None
     assert RowTable.of(ist.Lazy(pl.DataFrame(few).lazy())) is None
