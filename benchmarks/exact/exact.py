@@ -55,7 +55,7 @@ def solve(search: Any, objective: Any, limit: float) -> tuple[Any, Any, float]:
 def networks(names: list[str], dp: int, limit: float) -> None:
     import isthmus as ist
     from isthmus.io import read_bif
-    from isthmus.objectives import TableBuilder
+    from isthmus.objectives.table import TableBuilder
     from isthmus.searches import SubsetDP
 
     print("| network | nodes | scored | listed | parent sets s | search | s | score | proven gap |")

@@ -8,8 +8,8 @@ import numpy as np
 
 import isthmus as ist
 from isthmus.statistics import Schema
-from isthmus_joint import ADMM, ADMMModel, LinearClient, NetworkClient, Stiffness
-from isthmus_joint.methods.admm import REQUESTS, ADMMCourse, ADMMRun
+from isthmus_joint import ADMM, ADMMModel, Stiffness
+from isthmus_joint.methods.admm import REQUESTS, ADMMCourse, ADMMRun, LinearClient, NetworkClient
 
 THRESHOLD = 0.3
 

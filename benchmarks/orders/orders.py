@@ -176,7 +176,7 @@ def exact(limit: float) -> None:
     time.monotonic = time.process_time  # type: ignore[assignment]
     import isthmus as ist
     from isthmus.errors import MismatchError
-    from isthmus.objectives import TableBuilder
+    from isthmus.objectives.table import TableBuilder
 
     warm_up()
     done = {tuple(one["key"]) for one in read()}

@@ -17,10 +17,10 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, IsthmusError, RefusedError
 from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
-from isthmus_joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, SecureSums, SumRequest
+from isthmus_joint import AskCounts, AskFeatures, AskMoments, SecureSums, SumRequest
 from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.methods.admm_models import ADMMOptions
-from isthmus_joint.secure_sum.envelopes import parse, read_refusal
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind, parse, read_refusal
 from isthmus_joint.secure_sum.terms import from_ints, to_ints
 
 Tables = Mapping[str, Mapping[str, Any]]

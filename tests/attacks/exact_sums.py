@@ -10,7 +10,8 @@ import numpy as np
 from tests.attacks.malicious import Attacked
 
 from isthmus.statistics import Expansion
-from isthmus_joint import AskFeatures, AskMoments, FixedPointEncoding
+from isthmus_joint import AskFeatures, AskMoments
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus_joint.secure_sum.terms import to_ints
 
 Table = dict[str, Any]

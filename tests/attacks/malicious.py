@@ -8,7 +8,6 @@ from typing import Any
 
 from isthmus.statistics import Schema
 from isthmus_joint import (
-    EnvelopeKind,
     Extract,
     Federation,
     Identity,
@@ -17,15 +16,21 @@ from isthmus_joint import (
     Member,
     MemoryLedger,
     Policy,
-    Refusal,
-    RoundRequest,
     SecureSums,
     SiteController,
     Study,
     SumRequest,
 )
 from isthmus_joint.agreement.identity import Verifier
-from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
+from isthmus_joint.secure_sum.envelopes import (
+    COORDINATOR,
+    EnvelopeKind,
+    Refusal,
+    RoundRequest,
+    pack,
+    parse,
+    read_refusal,
+)
 from isthmus_joint.secure_sum.protocol import secure_sums
 
 

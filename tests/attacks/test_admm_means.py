@@ -16,7 +16,8 @@ from tests.attacks.malicious import Attacked
 from isthmus.arrays import Floats
 from isthmus.errors import ArgumentError, FormatError
 from isthmus.statistics import Schema
-from isthmus_joint import ADMM, AskConsensus
+from isthmus_joint import ADMM
+from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.methods.admm_models import ADMMOptions
 from isthmus_joint.request_catalogue import read_request
 

@@ -14,9 +14,16 @@ from isthmus.arrays import Floats
 from isthmus.errors import AbortedError, DataError, RefusedError
 from isthmus.statistics import Schema
 from isthmus.tables import Frame
-from isthmus_joint import ADMM, AskConsensus, AskNetworks, Federation, FixedPointEncoding
+from isthmus_joint import ADMM, Federation
 from isthmus_joint.federation.requests.base import MethodState
-from isthmus_joint.methods.admm import ADMMCourse, StepOfADMM, encoded_parameters
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.methods.admm import (
+    ADMMCourse,
+    AskConsensus,
+    AskNetworks,
+    StepOfADMM,
+    encoded_parameters,
+)
 from isthmus_joint.methods.admm_models import ADMMOptions, LinearConsensus
 from isthmus_joint.secure_sum.terms import LimbAccumulator, LimbArray
 

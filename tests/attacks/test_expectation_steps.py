@@ -15,7 +15,7 @@ from isthmus.errors import AbortedError, DataError
 from isthmus.statistics import Schema
 from isthmus.statistics.incomplete import RIDGE
 from isthmus.tables import Frame
-from isthmus_joint import EnvelopeKind, Federation
+from isthmus_joint import Federation
 from isthmus_joint.federation.requests.base import MethodState
 from isthmus_joint.federation.requests.expectation import (
     FRACTION,
@@ -27,7 +27,7 @@ from isthmus_joint.federation.requests.expectation import (
 )
 from isthmus_joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus_joint.federation.requests.statistics import AskMoments
-from isthmus_joint.secure_sum.envelopes import pack, parse, split_frames
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind, pack, parse, split_frames
 from isthmus_joint.secure_sum.protocol import secure_sums
 from isthmus_joint.secure_sum.terms import LimbArray, from_ints
 

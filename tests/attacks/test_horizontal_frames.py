@@ -15,20 +15,14 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus_joint import (
-    BrokenEnvelopeError,
-    Coordinator,
-    EnvelopeKind,
-    Identity,
-    Leaving,
-    Refusal,
-    Site,
-    run_round,
-)
+from isthmus_joint import Identity
 from isthmus_joint.agreement.identity import Agreement, Secret, stream
 from isthmus_joint.secure_sum import envelopes as fr
 from isthmus_joint.secure_sum import shamir
+from isthmus_joint.secure_sum.envelopes import BrokenEnvelopeError, EnvelopeKind, Refusal
 from isthmus_joint.secure_sum.masks import RoundKeys, add_mask
+from isthmus_joint.secure_sum.round import Leaving
+from isthmus_joint.secure_sum.sides import Coordinator, Site, run_round
 from isthmus_joint.secure_sum.terms import LimbAccumulator, from_bytes, to_bytes
 
 KINDS = [

@@ -11,8 +11,9 @@ import random
 import pytest
 from tests.joint.federation.rosters import Party, ints
 
-from isthmus_joint import BrokenEnvelopeError, EnvelopeKind, run_round
 from isthmus_joint.secure_sum import envelopes as fr
+from isthmus_joint.secure_sum.envelopes import BrokenEnvelopeError, EnvelopeKind
+from isthmus_joint.secure_sum.sides import run_round
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))
 

@@ -14,18 +14,10 @@ from tests.attacks.malicious import Attacked, drafted_policy
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError, FormatError, RefusedError, StudyError
 from isthmus.statistics import Schema
-from isthmus_joint import (
-    Identity,
-    Member,
-    MemoryLedger,
-    Policy,
-    SecureSums,
-    SiteController,
-    Study,
-    Terms,
-)
+from isthmus_joint import Identity, Member, MemoryLedger, Policy, SecureSums, SiteController, Study
 from isthmus_joint.agreement.cards import Card, Succession
 from isthmus_joint.agreement.identity import PassphraseError, key_fingerprint, key_text
+from isthmus_joint.secure_sum.terms import Terms
 from isthmus_joint.transport.certificates import own_certificate, require_in_time
 
 NAMES = ("a", "b")

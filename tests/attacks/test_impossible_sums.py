@@ -14,16 +14,9 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
 from isthmus.statistics import CountPlan, Kind, Schema, Variable
-from isthmus_joint import (
-    AskConsensus,
-    AskCounts,
-    AskMoments,
-    Federation,
-    InProcess,
-    MemoryJournal,
-    SumRequest,
-)
+from isthmus_joint import AskCounts, AskMoments, Federation, InProcess, MemoryJournal, SumRequest
 from isthmus_joint.federation.requests.expectation import AskExpectation
+from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.secure_sum.terms import LimbArray, from_ints, to_ints
 
 SITES = ("x", "y", "z")

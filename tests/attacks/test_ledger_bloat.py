@@ -11,8 +11,9 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import LedgerError
 from isthmus.statistics import Schema
-from isthmus_joint import EnvelopeKind, FileLedger, MemoryLedger, verify
+from isthmus_joint import FileLedger, MemoryLedger, verify
 from isthmus_joint.records.ledger_entries import LONGEST_ENTRY, canonical, chained
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind
 
 ROUNDS = 12
 NAMES = ("a", "b")

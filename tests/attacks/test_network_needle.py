@@ -19,7 +19,8 @@ from isthmus.arrays import Floats
 from isthmus.errors import FormatError, RefusedError
 from isthmus.neural import perceptron
 from isthmus.statistics import Schema
-from isthmus_joint import AskNetworks, Persons, Study
+from isthmus_joint import Persons, Study
+from isthmus_joint.methods.admm import AskNetworks
 from isthmus_joint.methods.admm_models import ADMMOptions
 from isthmus_joint.request_catalogue import read_request
 

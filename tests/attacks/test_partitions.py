@@ -14,8 +14,8 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
 from isthmus.tables import Frame
-from isthmus_joint import AskFeatures, AskMoments, FixedPointEncoding, StatisticRequest
-from isthmus_joint.federation.requests.fixed_point import encode_rows
+from isthmus_joint import AskFeatures, AskMoments, StatisticRequest
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding, encode_rows
 from isthmus_joint.secure_sum.terms import LimbAccumulator, LimbArray, to_ints
 
 NAMES = ("age", "weight", "pressure")

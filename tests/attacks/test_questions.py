@@ -15,10 +15,10 @@ import isthmus as ist
 import isthmus_joint
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
-from isthmus_joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
+from isthmus_joint import AskCounts, AskFeatures, AskMoments
 from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.methods.admm_models import ADMMOptions
-from isthmus_joint.secure_sum.envelopes import parse, write_refusal
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind, Refusal, parse, write_refusal
 
 NAMES = ("age", "weight", "pressure", "sugar")
 BOUNDS = {"age": (0, 120), "weight": (0, 300), "pressure": (0, 300), "sugar": (-50, 50)}

@@ -14,8 +14,9 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.statistics import Schema
-from isthmus_joint import AskConsensus, Federation, FileJournal, FileLedger, InProcess
+from isthmus_joint import Federation, FileJournal, FileLedger, InProcess
 from isthmus_joint.agreement.identity import KEY, Agreement, Secret
+from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.secure_sum.envelopes import EnvelopeKind, parse
 from isthmus_joint.secure_sum.round import RoundSecrets
 

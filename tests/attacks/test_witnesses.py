@@ -15,9 +15,7 @@ from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
 from isthmus.statistics import Schema
 from isthmus_joint import (
-    AskConsensus,
     AskMoments,
-    EnvelopeKind,
     Federation,
     FileLedger,
     InProcess,
@@ -27,6 +25,8 @@ from isthmus_joint import (
 )
 from isthmus_joint.agreement.identity import Identity
 from isthmus_joint.federation.received_results import sign_result
+from isthmus_joint.methods.admm import AskConsensus
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind
 from isthmus_joint.secure_sum.protocol import secure_sums
 from isthmus_joint.secure_sum.sides import ResultRound
 

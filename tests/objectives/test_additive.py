@@ -9,16 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from isthmus.arrays import completed
-from isthmus.objectives import (
-    AdditiveLoss,
-    Bernoulli,
-    GeneralisedLinearLoss,
-    PoissonFamily,
-    QuadraticAdditiveLoss,
-    additive,
-    smooth,
-)
+from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss, additive, smooth
 from isthmus.objectives.additive import PartOfQuadraticLoss, pays
+from isthmus.objectives.smooth import Bernoulli, GeneralisedLinearLoss, PoissonFamily
 
 Floats = NDArray[np.float64]
 NAMES = ("a", "b", "c", "d")

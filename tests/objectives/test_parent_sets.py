@@ -10,13 +10,8 @@ import pytest
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
 from isthmus.graphs import Knowledge
-from isthmus.objectives import (
-    LocalScore,
-    PythonLocalScore,
-    ScoreTable,
-    TableBuilder,
-    list_parent_sets,
-)
+from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
+from isthmus.objectives.table import TableBuilder
 from isthmus.scores import (
     AIC,
     BIC,

@@ -28,7 +28,6 @@ from isthmus_joint import (
     Extract,
     ExtractStore,
     Federation,
-    FixedPointEncoding,
     Identity,
     InProcess,
     MemoryLedger,
@@ -39,6 +38,7 @@ from isthmus_joint import (
 )
 from isthmus_joint.agreement.cards import Folder
 from isthmus_joint.federation.over_grpc import listen
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus_joint.secure_sum.terms import from_bytes
 from isthmus_joint.transport.base import RemoteTransport, Timeouts, Watcher, ignore
 from isthmus_joint.transport.certificates import free_port

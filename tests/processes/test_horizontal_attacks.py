@@ -22,19 +22,19 @@ from tests.processes.hospitals import (
 import isthmus as ist
 from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError, StudyError
-from isthmus_joint import (
-    ADMM,
-    AskConsensus,
+from isthmus_joint import ADMM, Federation, Transport, verify
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.methods.admm import AskConsensus
+from isthmus_joint.records.journal import FileJournal
+from isthmus_joint.secure_sum.envelopes import (
+    COORDINATOR,
     EnvelopeKind,
-    Federation,
-    FixedPointEncoding,
     Refusal,
     RoundRequest,
-    Transport,
-    verify,
+    pack,
+    parse,
+    read_refusal,
 )
-from isthmus_joint.records.journal import FileJournal
-from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
 from isthmus_joint.secure_sum.protocol import secure_sums
 from isthmus_joint.transport.base import PING
 

@@ -36,18 +36,11 @@ from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
 from isthmus.tables import Frame
 from isthmus.testing.source import check_moments
-from isthmus_joint import (
-    ADMM,
-    AskMoments,
-    Coordinator,
-    Federation,
-    FixedPointEncoding,
-    RoundRequest,
-    Transport,
-    run_round,
-    verify,
-)
+from isthmus_joint import ADMM, AskMoments, Federation, Transport, verify
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.secure_sum.envelopes import RoundRequest
 from isthmus_joint.secure_sum.protocol import secure_sums
+from isthmus_joint.secure_sum.sides import Coordinator, run_round
 from isthmus_joint.transport.base import PING, SiteState, Timeouts
 
 STAGES = ("keys", "shares", "masked", "consent", "reveal")

@@ -20,16 +20,10 @@ from tests.joint.transport.flapping_proxy import FlappingProxy
 from tests.processes.hospitals import NAMES, Hospitals
 
 import isthmus as ist
-from isthmus_joint import (
-    ADMM,
-    AskConsensus,
-    Federation,
-    FileJournal,
-    FixedPointEncoding,
-    Identity,
-    verify,
-)
+from isthmus_joint import ADMM, Federation, FileJournal, Identity, verify
 from isthmus_joint.agreement.protocol_catalogue import known_event
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.records.journal import Record
 from isthmus_joint.records.ledger_entries import Entry
 from isthmus_joint.secure_sum.terms import from_bytes

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from tests.processes.hospitals import Hospitals
 
 import isthmus as ist
-from isthmus_joint import EnvelopeKind, RoundRequest, verify
-from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse
+from isthmus_joint import verify
+from isthmus_joint.secure_sum.envelopes import COORDINATOR, EnvelopeKind, RoundRequest, pack, parse
 from isthmus_joint.secure_sum.protocol import secure_sums
 
 ROUNDS = 6

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import isthmus as ist
-from isthmus.report import EdgeRow, Measure, Page, render
+from isthmus.report import Measure
+from isthmus.report.page import EdgeRow, Page
+from isthmus.report.rendering import render
 
 PATIENCE = 240_000  # milliseconds; a busy machine takes its time
 DESKTOP = {"width": 1280, "height": 800}

@@ -13,8 +13,9 @@ import pytest
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, MismatchError
 from isthmus.objectives import LocalScore, PythonLocalScore
-from isthmus.samplers import Draws, ExactPosterior, Watch, drive
+from isthmus.samplers import Draws, ExactPosterior
 from isthmus.testing import enumerate_dags
+from isthmus.watch import Watch, drive
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g")
 

@@ -13,9 +13,10 @@ import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.objectives import PythonLocalScore
 from isthmus.results import Ending
-from isthmus.samplers import Draws, StructureMCMC, Watch, drive
+from isthmus.samplers import Draws, StructureMCMC
 from isthmus.samplers.structure_mcmc import Walk
 from isthmus.testing import enumerate_dags
+from isthmus.watch import Watch, drive
 
 
 def wild(names: list[str]) -> PythonLocalScore:

@@ -8,7 +8,8 @@ from tests.notes import noted
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
 import isthmus as ist
-from isthmus.objectives import PenalisedScore, PythonLocalScore
+from isthmus.objectives import PythonLocalScore
+from isthmus.objectives.local import PenalisedScore
 from isthmus.scores.base import size_penalties, small_sample_prices, student_log_ratio
 from isthmus.testing import check_score, enumerate_dags
 

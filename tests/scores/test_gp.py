@@ -11,7 +11,7 @@ from tests.notes import noted
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, DataWarning, MismatchError
-from isthmus.objectives import UNFINISHED
+from isthmus.objectives.local import UNFINISHED
 from isthmus.statistics import Rows
 from isthmus.testing import check_score, enumerate_dags
 

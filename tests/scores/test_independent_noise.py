@@ -11,7 +11,7 @@ import pytest
 import isthmus as ist
 from isthmus.arrays import Floats
 from isthmus.errors import MismatchError
-from isthmus.objectives import NoiseTest
+from isthmus.objectives.smooth import NoiseTest
 
 
 def bound(table: Mapping[str, Floats], test: ist.IndependentNoise | None = None) -> NoiseTest:

@@ -11,17 +11,10 @@ import numpy as np
 import pytest
 
 from isthmus.errors import DataError, FormatError, SchemaError, UnplannedError
-from isthmus.statistics import (
-    CodedRows,
-    CountPlan,
-    Counts,
-    Kind,
-    Moments,
-    Schema,
-    Variable,
-    align_levels,
-)
+from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema, Variable
 from isthmus.statistics import base as blocks_module
+from isthmus.statistics.coded import CodedRows
+from isthmus.statistics.counts import align_levels
 
 NAMES = ("a", "b", "ç", "d")
 SCHEMA = Schema.discrete({"a": "xy", "b": (0, 1, 2), "ç": (False, True), "d": (1.5, 2.5, 3.5, 4.5)})

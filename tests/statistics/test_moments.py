@@ -11,17 +11,9 @@ import numpy as np
 import pytest
 
 from isthmus.errors import DataError, FormatError, MissingValuesError, SchemaError
-from isthmus.statistics import (
-    Chebyshev,
-    Counts,
-    Features,
-    Kind,
-    Moments,
-    MomentsBuilder,
-    Schema,
-    Variable,
-    align_levels,
-)
+from isthmus.statistics import Chebyshev, Counts, Features, Kind, Moments, Schema, Variable
+from isthmus.statistics.counts import align_levels
+from isthmus.statistics.rows import MomentsBuilder
 
 RNG = np.random.default_rng
 

@@ -12,7 +12,8 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import MissingValuesError, SchemaError
-from isthmus.statistics import CountPlan, Counts, Kind, Schema, align_levels
+from isthmus.statistics import CountPlan, Counts, Kind, Schema
+from isthmus.statistics.counts import align_levels
 from isthmus.tables import Frame, Series, as_source
 from isthmus.tables.read_table import read_table
 from isthmus.testing.source import check_source

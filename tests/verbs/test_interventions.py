@@ -13,7 +13,8 @@ import isthmus as ist
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.networks import DiscreteNetwork, GaussianNetwork
 from isthmus.scores.base import InterventionalScore
-from isthmus.statistics import Counts, Moments, Regimes
+from isthmus.statistics import Counts, Moments
+from isthmus.statistics.regimes import Regimes
 from isthmus.tables import Frame
 
 Table = dict[str, Any]

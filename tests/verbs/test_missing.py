@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.scores.criterion import AvailableCasesScore
-from isthmus.statistics import IncompleteCounts
+from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.tables import Missing, as_source
 from isthmus.verbs.fit import fit
 

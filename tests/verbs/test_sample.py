@@ -12,7 +12,8 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import ArgumentError, MismatchError, NoDrawsError
 from isthmus.results import Ending
-from isthmus.samplers import Draws, Sampler, Watch
+from isthmus.samplers import Draws, Sampler
+from isthmus.watch import Watch
 
 R = np.random.default_rng(0)
 X = R.normal(size=(300, 5))

@@ -19,7 +19,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs import DAG, Knowledge
-from isthmus.objectives import CurvedScore
+from isthmus.objectives.additive import CurvedScore
 
 _LEAST = 3.0
 """Gain in nats, beyond its penalty, of a relation that lines miss; see

@@ -26,15 +26,9 @@ from isthmus.networks import (
 from isthmus.networks.conditionals import CurvedGaussian, NormalConditional
 from isthmus.networks.support import Support
 from isthmus.options import check_pseudo_count
-from isthmus.statistics import (
-    Counts,
-    ExpectedCounts,
-    IncompleteCounts,
-    Kind,
-    Moments,
-    Regimes,
-    Rows,
-)
+from isthmus.statistics import Counts, Kind, Moments, Rows
+from isthmus.statistics.incomplete import ExpectedCounts, IncompleteCounts
+from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.relations import regressions_from_moments
 
 _LARGEST = 10_000_000

@@ -139,8 +139,7 @@ def _consensus(
     networks: bool,
 ) -> Floats:
     """Do all iterations with plain sums; return the common weights."""
-    from isthmus_joint import LinearClient, NetworkClient
-    from isthmus_joint.methods.admm import ADMMCourse
+    from isthmus_joint.methods.admm import ADMMCourse, LinearClient, NetworkClient
 
     n = sum(map(len, parts))
     clients = [

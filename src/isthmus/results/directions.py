@@ -14,8 +14,9 @@ from isthmus.errors import MismatchError, counted
 from isthmus.graphs import DAG, Knowledge
 
 if TYPE_CHECKING:
-    from isthmus.report import Certainty, EdgeRow
+    from isthmus.report import Certainty
     from isthmus.report import Measure as CertaintyMeasure
+    from isthmus.report.page import EdgeRow
     from isthmus.results.ensemble import Ensemble
     from isthmus.results.posterior import Posterior
 
@@ -338,7 +339,7 @@ def edge_rows(
     further
         Other numbers of the edges, in matrices ``[from, to]``.
     """
-    from isthmus.report import EdgeRow
+    from isthmus.report.page import EdgeRow
 
     either = np.minimum(edges + edges.T, 1.0)
     rows = []

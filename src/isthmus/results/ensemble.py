@@ -353,7 +353,8 @@ class Ensemble:
         command
             The command line that computed the ensemble, to be shown in the page.
         """
-        from isthmus.report import RunAgain, render
+        from isthmus.report.page import RunAgain
+        from isthmus.report.rendering import render
         from isthmus.results.directions import shares
         from isthmus.results.ensemble_file import graphs_page
 

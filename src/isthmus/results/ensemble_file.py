@@ -21,7 +21,8 @@ from isthmus.results.directions import edge_rows
 from isthmus.results.reading import Disclosure, Release, header_facts, write_exports
 
 if TYPE_CHECKING:
-    from isthmus.report import Measure, Page, RunAgain
+    from isthmus.report import Measure
+    from isthmus.report.page import Page, RunAgain
     from isthmus.results.ensemble import Ensemble
     from isthmus.results.posterior import Posterior
 
@@ -156,7 +157,8 @@ def graphs_page(
 ) -> Page:
     """Return the content of a report of many graphs, with the share or probability of each edge."""
     from isthmus.plots.svg import svg_graph
-    from isthmus.report import Page, compare
+    from isthmus.report import compare
+    from isthmus.report.page import Page
 
     edges = ensemble.edge_probabilities()
     either = np.minimum(edges + edges.T, 1.0)

@@ -23,7 +23,7 @@ from isthmus.watch import Status
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from isthmus.report import Page
+    from isthmus.report.page import Page
     from isthmus.results.validation import Validation
 
 
@@ -198,7 +198,7 @@ class PAGSolution:
         command
             The command line that computed the solution, to be shown in the page.
         """
-        from isthmus.report import render
+        from isthmus.report.rendering import render
 
         page = pag_page(self, title, table, command)
         if validation is not None:
@@ -237,8 +237,7 @@ def pag_page(solution: PAGSolution, title: str, table: str | None, command: str 
     from isthmus.io import to_tetrad
     from isthmus.plots.graph import PAG_LEGEND
     from isthmus.plots.svg import svg_graph
-    from isthmus.report import Page
-    from isthmus.report.page import PAG_MARKS, EdgeRow, search_diagnostics
+    from isthmus.report.page import PAG_MARKS, EdgeRow, Page, search_diagnostics
 
     pag, kept = solution.pag, solution.statistics_kept
     rows = None if kept is None else kept.rows

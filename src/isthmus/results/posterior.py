@@ -443,8 +443,8 @@ class Posterior:
         command
             The command line that computed the posterior, to be shown in the page.
         """
-        from isthmus.report import render
         from isthmus.report.page import search_diagnostics
+        from isthmus.report.rendering import render
         from isthmus.results.directions import probabilities
         from isthmus.results.ensemble_file import graphs_page
         from isthmus.results.posterior_file import PATH, chain_diagnostics

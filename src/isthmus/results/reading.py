@@ -23,7 +23,7 @@ from isthmus.results.directions import Edges
 from isthmus.watch import Status
 
 if TYPE_CHECKING:
-    from isthmus.report import RunAgain
+    from isthmus.report.page import RunAgain
     from isthmus.results.solution import Solution
 
 
@@ -415,7 +415,7 @@ def header_facts(table: str | None, rows: int | None = None) -> tuple[str, ...]:
 
 def run_again(provenance: Provenance, status: Status | None, command: str | None) -> RunAgain:
     """Return how to compute a result again."""
-    from isthmus.report import RunAgain
+    from isthmus.report.page import RunAgain
 
     return RunAgain(
         provenance.code or None,

@@ -495,7 +495,8 @@ class Solution:
             The command line that computed the solution, to be shown in the page.
         """
         from isthmus.plots.svg import svg_graph
-        from isthmus.report import build_page, render
+        from isthmus.report.page import build_page
+        from isthmus.report.rendering import render
         from isthmus.results.directions import certainty_of, probabilities, shares
         from isthmus.results.ensemble import Ensemble
         from isthmus.results.reading import header_facts, run_again, write_exports

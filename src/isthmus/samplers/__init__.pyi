@@ -9,7 +9,6 @@ from isthmus.samplers.chains import (
     Sampler,
 )
 from isthmus.samplers.structure_mcmc import StructureMCMC
-from isthmus.watch import Progress, Watch, drive
 
 __all__ = [
     "ChainSampler",
@@ -17,9 +16,6 @@ __all__ = [
     "ExactPosterior",
     "OrderMCMC",
     "PartitionMCMC",
-    "Progress",
     "Sampler",
     "StructureMCMC",
-    "Watch",
-    "drive",
 ]

@@ -14,14 +14,13 @@ from isthmus.errors import MismatchError
 from isthmus.kernels.scoring import curve_score, prior_score
 from isthmus.objectives import (
     ADDITIVE_MODEL,
-    CURVES,
     LOCAL_SCORES,
     AdditiveLoss,
     Capabilities,
-    CurvedScore,
-    FamilyCost,
     QuadraticAdditiveLoss,
 )
+from isthmus.objectives.additive import CURVES, CurvedScore
+from isthmus.objectives.local import FamilyCost
 from isthmus.options import require_boolean, require_instance, require_number
 from isthmus.scores.base import Score, small_sample_prices
 from isthmus.scores.gaussian import TOLERANCE

@@ -14,17 +14,10 @@ from isthmus.arrays import Floats
 from isthmus.errors import MismatchError
 from isthmus.graphs import Knowledge
 from isthmus.kernels.scoring import child_scores, prior_score
-from isthmus.objectives import LOCAL_SCORES, Capabilities, LocalScore, Objective, PenalisedScore
-from isthmus.statistics import (
-    Basis,
-    Counts,
-    Kind,
-    Moments,
-    Regimes,
-    Statistic,
-    Summary,
-)
-from isthmus.statistics.regimes import Remainder
+from isthmus.objectives import LOCAL_SCORES, Capabilities, LocalScore, Objective
+from isthmus.objectives.local import PenalisedScore
+from isthmus.statistics import Basis, Counts, Kind, Moments, Statistic, Summary
+from isthmus.statistics.regimes import Regimes, Remainder
 
 StatisticsT = TypeVar("StatisticsT", bound=Summary)
 ObjectiveT_co = TypeVar("ObjectiveT_co", bound=Objective, covariant=True)

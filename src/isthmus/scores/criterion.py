@@ -14,11 +14,13 @@ import numpy as np
 from isthmus.arrays import Floats, Integers
 from isthmus.kernels.scoring import DiscreteForm, discrete_score, incomplete_score, row_score
 from isthmus.kernels.scoring import LocalScore as LocalScoreKernel
-from isthmus.objectives import BoundWork, FamilyCost, LocalScore, PenalisedScore, PythonLocalScore
+from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.objectives.local import BoundWork, FamilyCost, PenalisedScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score, extended
 from isthmus.scores.score_bounds import likelihood_bound
-from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Kind, Moments, Schema
+from isthmus.statistics import Counts, Kind, Moments, Schema
+from isthmus.statistics.incomplete import ExpectedCounts, IncompleteCounts
 from isthmus.statistics.on_demand import RowsOfScores
 
 # --- Scores that charge a family by its own rows -------------------------------------------------

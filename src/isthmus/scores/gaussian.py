@@ -20,26 +20,24 @@ from isthmus.kernels.scoring import (
     python_score,
 )
 from isthmus.networks.conditionals import spectrum
-from isthmus.objectives import (
+from isthmus.objectives import LOCAL_SCORES, Capabilities, LocalScore, PythonLocalScore
+from isthmus.objectives.correlations import (
     CORRELATIONS,
-    LOCAL_SCORES,
-    BoundWork,
-    Capabilities,
     ColumnCorrelations,
     Correlations,
     CorrelationScore,
-    LocalScore,
     MatrixCorrelations,
-    PythonLocalScore,
 )
+from isthmus.objectives.local import BoundWork
 from isthmus.options import require_boolean, require_choice, require_number
 from isthmus.scores.base import Score, extended, size_penalties, small_sample_prices
 from isthmus.scores.criterion import at_own_rows, block_cost, gaussian_cost
 from isthmus.scores.score_bounds import block_bound, gaussian_bound
-from isthmus.statistics import Kind, Moments, StandardisedColumns
+from isthmus.statistics import Kind, Moments
 from isthmus.statistics.moments import correlate
 from isthmus.statistics.regimes import Remainder
 from isthmus.statistics.relations import covariance_without_rare
+from isthmus.statistics.within import StandardisedColumns
 
 TOLERANCE = 1e-12
 """Fraction of a column's variance below which it counts as determined by other columns.

@@ -12,7 +12,8 @@ import numpy as np
 
 from isthmus.arrays import Work, completed_within
 from isthmus.graphs import DAG
-from isthmus.objectives import UNFINISHED, FamilyCost, LocalScore, PythonLocalScore
+from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.objectives.local import UNFINISHED, FamilyCost
 from isthmus.options import require_boolean, require_choice, require_instance, require_integer
 from isthmus.scores.base import Score
 from isthmus.scores.criterion import process_cost

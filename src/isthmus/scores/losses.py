@@ -18,17 +18,19 @@ from isthmus.objectives import (
     PARAMETRIC_MODEL,
     SECOND_MOMENTS,
     AdditiveLoss,
-    Bernoulli,
     Capabilities,
-    GeneralisedLinearLoss,
     LikelihoodLoss,
-    ParametricLoss,
-    PoissonFamily,
     QuadraticAdditiveLoss,
     QuadraticLoss,
     SmoothLoss,
 )
-from isthmus.objectives.smooth import NodeModel
+from isthmus.objectives.smooth import (
+    Bernoulli,
+    GeneralisedLinearLoss,
+    NodeModel,
+    ParametricLoss,
+    PoissonFamily,
+)
 from isthmus.options import require_boolean, require_integer, require_number
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Moments, Rows

@@ -20,10 +20,9 @@ from isthmus.objectives import (
     Capabilities,
     IndependenceTest,
     LocalScore,
-    NoiseFit,
-    NoiseTest,
     PythonLocalScore,
 )
+from isthmus.objectives.smooth import NoiseFit, NoiseTest
 from isthmus.options import require_instance
 from isthmus.scores.base import Score
 from isthmus.scores.gaussian import GaussianEBIC

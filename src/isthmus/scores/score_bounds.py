@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from isthmus.arrays import Floats, Work
 from isthmus.kernels.scoring import DiscreteForm, discrete_score
-from isthmus.objectives import BoundWork, LocalScore, ScoreBound
+from isthmus.objectives import LocalScore
+from isthmus.objectives.local import BoundWork, ScoreBound
 from isthmus.statistics import Counts
 
 if TYPE_CHECKING:

@@ -25,9 +25,8 @@ from isthmus.objectives import (
     LocalScore,
     Objective,
     ScoreTable,
-    TableBuilder,
 )
-from isthmus.objectives.table import unpack
+from isthmus.objectives.table import TableBuilder, unpack
 from isthmus.results.details import ExactDetails, SearchDetails
 from isthmus.watch import Watch
 

@@ -16,7 +16,8 @@ from isthmus.graphs.names import bits, mask_of, topological, transpose
 from isthmus.graphs.orientation import Mixed, compelled_parents, preferred_extension
 from isthmus.graphs.possible_parents import possible_parents
 from isthmus.kernels.orders import OrderDescent, Parents
-from isthmus.objectives import INDEPENDENT_NOISE, NoiseFit, NoiseTest
+from isthmus.objectives import INDEPENDENT_NOISE
+from isthmus.objectives.smooth import NoiseFit, NoiseTest
 from isthmus.options import require_boolean, require_instance, require_number
 from isthmus.results.details import NoiseDetails
 from isthmus.searches.base import Accepts, Search, SearchResult

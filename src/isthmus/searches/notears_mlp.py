@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from isthmus.arrays import Bools, Floats, Integers, Work, completed
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.continuous import acyclic_part
-from isthmus.objectives import PARAMETRIC_MODEL, AdditiveLoss, ParametricLoss
-from isthmus.objectives.smooth import NodeModel
+from isthmus.objectives import PARAMETRIC_MODEL, AdditiveLoss
+from isthmus.objectives.smooth import NodeModel, ParametricLoss
 from isthmus.options import require_instance, require_number
 from isthmus.results.details import ModelDetails
 from isthmus.searches.base import Accepts, Search, SearchResult

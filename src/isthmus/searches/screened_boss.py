@@ -17,7 +17,8 @@ from isthmus.arrays import Integers
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.names import topological
 from isthmus.kernels import _native
-from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, LinearGraph, LocalScore, Pairs
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.objectives.correlations import CORRELATIONS, LinearGraph, Pairs
 from isthmus.options import require_integer
 from isthmus.results.details import ScreeningDetails
 from isthmus.searches.base import Accepts, Search, SearchResult

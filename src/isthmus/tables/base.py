@@ -17,13 +17,13 @@ from isthmus.statistics import (
     CountPlan,
     Counts,
     Expansion,
-    IncompleteCounts,
     Kind,
     Moments,
     Schema,
     Statistic,
     Summary,
 )
+from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.requested import RequestedCounts
 from isthmus.tables.infer_kinds import stated
 from isthmus.tables.missing import AdaptableT, Missing

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError, counted
 from isthmus.results.reading import FEW_VALUES, ColumnReading, Disclosure, ReadAs, Reading
 from isthmus.statistics import (
-    CodedRows,
     CountPlan,
     Counts,
     Expansion,
@@ -27,7 +26,7 @@ from isthmus.statistics import (
     Variable,
 )
 from isthmus.statistics.base import refuse_empty, refuse_missing, with_advice
-from isthmus.statistics.coded import as_codes
+from isthmus.statistics.coded import CodedRows, as_codes
 from isthmus.statistics.incomplete import Estimated, IncompleteCounts
 from isthmus.statistics.tally import PatternRows, with_indicators
 from isthmus.tables.base import CompleteColumns, Source, countable

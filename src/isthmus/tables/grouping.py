@@ -11,9 +11,9 @@ import numpy as np
 
 from isthmus.arrays import Bools, Integers
 from isthmus.errors import DataError
-from isthmus.statistics import CodedRows, Level
+from isthmus.statistics import Level
 from isthmus.statistics.base import Positions, methods_for, refuse_empty, refuse_missing
-from isthmus.statistics.coded import as_codes
+from isthmus.statistics.coded import CodedRows, as_codes
 from isthmus.tables.columns import TableColumn, column_of_series
 
 if TYPE_CHECKING:

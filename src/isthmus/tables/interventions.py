@@ -11,17 +11,8 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError, counted
 from isthmus.networks.columns import is_absent
 from isthmus.results.reading import Disclosure, Reading
-from isthmus.statistics import (
-    CountPlan,
-    Counts,
-    Expansion,
-    Kind,
-    Moments,
-    Regimes,
-    Schema,
-    Statistic,
-)
-from isthmus.statistics.regimes import Whole
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema, Statistic
+from isthmus.statistics.regimes import Regimes, Whole
 from isthmus.tables.annotated import AnnotatedTable, is_annotated
 from isthmus.tables.base import Source, countable
 from isthmus.tables.frame import Frame, coded_rows

@@ -15,19 +15,9 @@ from isthmus import watch
 from isthmus.arrays import Integers, Work
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.results.reading import ColumnReading, Disclosure, ReadAs, Reading, Release
-from isthmus.statistics import (
-    CodedRows,
-    CountPlan,
-    Counts,
-    Expansion,
-    Kind,
-    Level,
-    Moments,
-    Schema,
-    Variable,
-)
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Level, Moments, Schema, Variable
 from isthmus.statistics.base import Positions, planned_sets
-from isthmus.statistics.coded import as_codes
+from isthmus.statistics.coded import CodedRows, as_codes
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.requested import RequestedCounts
 from isthmus.tables.base import Source, countable

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MissingValuesError
 from isthmus.results.reading import ColumnReading, Disclosure
-from isthmus.statistics import CountPlan, Counts, Expansion, IncompleteCounts, Kind, Moments, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
+from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.tables.base import Source
 from isthmus.tables.engines.base import Engine, plain_names
 from isthmus.tables.grouping import Grouped

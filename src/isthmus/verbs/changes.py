@@ -23,7 +23,8 @@ from isthmus.graphs.names import listed
 from isthmus.networks import Level
 from isthmus.results.changes import Changes, MechanismChange
 from isthmus.scores.tests import likelihood_ratio
-from isthmus.statistics import CountPlan, Kind, Schema, align_levels
+from isthmus.statistics import CountPlan, Kind, Schema
+from isthmus.statistics.counts import align_levels
 from isthmus.tables import Missing, Source, TimeUnit, as_source
 from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import check_count, check_dag, check_kinds, check_missing, check_seed

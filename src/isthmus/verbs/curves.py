@@ -30,7 +30,8 @@ from isthmus.errors import IsthmusError, MismatchError, counted
 from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.graphs.knowledge import without_others
 from isthmus.kernels.greedy import begin_hill_climb
-from isthmus.objectives import CURVES, LOCAL_SCORES, CurvedScore
+from isthmus.objectives import LOCAL_SCORES
+from isthmus.objectives.additive import CURVES, CurvedScore
 from isthmus.options import described
 from isthmus.scores import (
     AdditiveEBIC,

@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from isthmus import samplers, searches
 from isthmus.errors import MismatchError, counted
 from isthmus.objectives import (
-    CORRELATIONS,
     INDEPENDENCE_TESTS,
     INDEPENDENT_NOISE,
     LOCAL_SCORES,
     LocalScore,
     Objective,
 )
+from isthmus.objectives.correlations import CORRELATIONS
 from isthmus.scores import (
     EBIC,
     K2,

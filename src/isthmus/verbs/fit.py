@@ -18,9 +18,10 @@ from isthmus.options import check_pseudo_count
 from isthmus.results import Reading, StructuralEMDetails
 from isthmus.scores.criterion import AvailableCasesScore, ExpectedScore
 from isthmus.searches.base import SearchResult
-from isthmus.statistics import ExpectedCounts, IncompleteCounts, Kind
+from isthmus.statistics import Kind
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
 from isthmus.statistics.fitting import probabilities
+from isthmus.statistics.incomplete import ExpectedCounts, IncompleteCounts
 from isthmus.tables import Missing, StructuralEM, TimeUnit, as_source
 from isthmus.verbs.arguments import AnySearch, as_read, check_dag, check_kinds, check_missing
 from isthmus.verbs.kept import fit_network

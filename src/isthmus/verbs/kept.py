@@ -24,21 +24,16 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.graphs.knowledge import without_others
 from isthmus.networks import GaussianNetwork, GPNetwork, Level, Network
 from isthmus.networks.column_maps import ColumnMap, scored_nodes
-from isthmus.objectives import (
-    CURVES,
-    INDEPENDENCE_TESTS,
-    INDEPENDENT_NOISE,
-    LOCAL_SCORES,
-    LocalScore,
-)
+from isthmus.objectives import INDEPENDENCE_TESTS, INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
+from isthmus.objectives.additive import CURVES
 from isthmus.results import Solution
 from isthmus.results.directions import Edges
 from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate
 from isthmus.scores.base import Score
 from isthmus.searches.reversals import reversal_margins, reversal_seconds
-from isthmus.statistics import CountPlan, Counts, Kind, Moments, Rows, StandardisedColumns, Summary
+from isthmus.statistics import CountPlan, Counts, Kind, Moments, Rows, Summary
 from isthmus.statistics.regimes import Regimes
-from isthmus.statistics.within import ColumnScales
+from isthmus.statistics.within import ColumnScales, StandardisedColumns
 from isthmus.tables import DropRows, Source, as_source, transformed
 from isthmus.verbs.arguments import AnyScore
 from isthmus.verbs.defaults import MANY_COLUMNS

@@ -16,12 +16,12 @@ from isthmus.errors import NotesWarning, counted, warn
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import (
     ADDITIVE_MODEL,
-    CURVES,
     INDEPENDENT_NOISE,
     PARAMETRIC_MODEL,
     SECOND_MOMENTS,
     Objective,
 )
+from isthmus.objectives.additive import CURVES
 from isthmus.scores import GaussianEBIC
 from isthmus.searches import Boss
 from isthmus.statistics import Kind, Moments, Schema, Summary

@@ -18,7 +18,8 @@ import numpy as np
 from isthmus.errors import GraphError, MismatchError, warn
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.networks.column_maps import ColumnMap
-from isthmus.objectives import CORRELATIONS, LOCAL_SCORES, IndependenceTest, Objective
+from isthmus.objectives import LOCAL_SCORES, IndependenceTest, Objective
+from isthmus.objectives.correlations import CORRELATIONS
 from isthmus.options import described
 from isthmus.results import Provenance, Reading, Solution, Status
 from isthmus.scores.base import EdgePrior
@@ -26,17 +27,9 @@ from isthmus.scores.noise_tests import hold_level
 from isthmus.scores.requested import on_request
 from isthmus.searches import PAGSearch, SearchResult
 from isthmus.searches.base import Accepts
-from isthmus.statistics import (
-    CountPlan,
-    Counts,
-    Kind,
-    Moments,
-    Schema,
-    StandardisedColumns,
-    Statistic,
-    Summary,
-)
+from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema, Statistic, Summary
 from isthmus.statistics.requested import RequestedCounts
+from isthmus.statistics.within import StandardisedColumns
 from isthmus.tables import (
     FixedBins,
     Missing,

@@ -9,8 +9,8 @@ from typing import Any
 from isthmus.arrays import Work, completed_within
 from isthmus.errors import ArgumentError, MissingExtraError, a_type
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
-from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
-from isthmus.objectives.table import FEW, Block
+from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
+from isthmus.objectives.table import FEW, Block, TableBuilder
 from isthmus.options import is_number
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Summary
 from isthmus.tables import Missing, TimeUnit, as_source

@@ -14,11 +14,9 @@ from tests.joint.consortium import Consortium
 from isthmus.errors import AbortedError, FormatError, RefusedError, StudyError
 from isthmus.statistics import Schema
 from isthmus_joint import (
-    Event,
     Federation,
     Identity,
     InProcess,
-    LedgerWriter,
     Member,
     MemoryLedger,
     Policy,
@@ -26,8 +24,6 @@ from isthmus_joint import (
     Request,
     Roster,
     SecureSums,
-    Sent,
-    SiteRules,
     Study,
     code_hash,
     protocol_names,
@@ -36,6 +32,8 @@ from isthmus_joint import (
     request_names,
 )
 from isthmus_joint.agreement.toml import Least
+from isthmus_joint.records.journal import Event
+from isthmus_joint.records.ledger_writer import LedgerWriter, Sent, SiteRules
 from isthmus_joint.request_catalogue import read_request
 from isthmus_joint.transport.base import RejectedMessageError, drive
 

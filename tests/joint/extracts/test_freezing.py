@@ -17,7 +17,6 @@ from isthmus_joint import (
     AskMoments,
     DifferentialPrivacy,
     Extract,
-    FixedPointEncoding,
     Identity,
     Member,
     Persons,
@@ -27,7 +26,7 @@ from isthmus_joint import (
 from isthmus_joint.extracts import reading
 from isthmus_joint.extracts.checks import ReleaseCandidates, largest_share
 from isthmus_joint.federation.requests import fixed_point
-from isthmus_joint.federation.requests.fixed_point import encode_rows
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding, encode_rows
 
 SCHEMA = Schema(
     (

@@ -11,9 +11,10 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.statistics import Schema
-from isthmus_joint import AskMoments, EnvelopeKind
+from isthmus_joint import AskMoments
 from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.methods.admm_models import LARGEST, SMALLEST, ADMMOptions
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind
 
 STEPS = (-1, 0, 1)
 SIZES = {"north": 60, "east": 70, "south": 80}

@@ -8,25 +8,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus_joint import (
+from isthmus_joint import Identity, InProcess, Member, Roster
+from isthmus_joint.agreement.identity import Verifier
+from isthmus_joint.secure_sum.envelopes import (
+    COORDINATOR,
     BrokenEnvelopeError,
-    Coordinator,
     EnvelopeKind,
-    Identity,
-    InProcess,
-    Leaving,
-    Member,
     Refusal,
-    ReleaseGate,
-    Roster,
     RoundRequest,
-    Site,
-    Terms,
-    Verifier,
+    pack,
 )
-from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack
 from isthmus_joint.secure_sum.protocol import PublicRound
-from isthmus_joint.secure_sum.terms import LimbArray, from_ints, to_ints
+from isthmus_joint.secure_sum.round import Leaving, ReleaseGate
+from isthmus_joint.secure_sum.sides import Coordinator, Site
+from isthmus_joint.secure_sum.terms import LimbArray, Terms, from_ints, to_ints
 
 STUDY = bytes(range(32))
 LIMBS = 4

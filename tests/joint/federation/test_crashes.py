@@ -14,17 +14,10 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
 from isthmus.statistics import Schema
-from isthmus_joint import (
-    AskConsensus,
-    Federation,
-    FileJournal,
-    FileLedger,
-    SiteController,
-    Transport,
-    verify,
-)
+from isthmus_joint import Federation, FileJournal, FileLedger, SiteController, Transport, verify
 from isthmus_joint.federation.requests.base import StepRequest
 from isthmus_joint.federation.requests.expectation import AskExpectation
+from isthmus_joint.methods.admm import AskConsensus
 from isthmus_joint.secure_sum.terms import to_bytes
 
 NAMES = ("a", "b")

@@ -24,8 +24,8 @@ from isthmus.errors import (
 from isthmus.statistics import CountPlan, Kind, Moments, Schema
 from isthmus.tables import Frame, Lazy
 from isthmus.testing.source import check_moments, check_source
-from isthmus_joint import Federation, FixedPointEncoding, Identity, InProcess
-from isthmus_joint.federation.requests.fixed_point import LIMBS, encode_rows
+from isthmus_joint import Federation, Identity, InProcess
+from isthmus_joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding, encode_rows
 from isthmus_joint.federation.requests.statistics import AskMoments
 from isthmus_joint.secure_sum.terms import LimbAccumulator, to_ints
 

@@ -21,22 +21,26 @@ from isthmus.testing.source import check_counts
 from isthmus_joint import (
     AskCounts,
     AskMoments,
-    EnvelopeKind,
     Extract,
     Federation,
     FileLedger,
     InProcess,
     MemoryLedger,
     Persons,
-    Refusal,
-    RoundRequest,
     Study,
     code_hash,
     readable,
     verify,
 )
 from isthmus_joint.federation.requests.statistics import counts_size, show_array
-from isthmus_joint.secure_sum.envelopes import COORDINATOR, pack, parse
+from isthmus_joint.secure_sum.envelopes import (
+    COORDINATOR,
+    EnvelopeKind,
+    Refusal,
+    RoundRequest,
+    pack,
+    parse,
+)
 from isthmus_joint.secure_sum.protocol import secure_sums
 
 

@@ -13,7 +13,8 @@ from isthmus import simulate
 from isthmus.arrays import Integers
 from isthmus.errors import AbortedError, DataError, UnplannedError
 from isthmus.statistics.on_demand import Core, TablesOnDemand, indicator_products
-from isthmus_joint import AskCounts, Federation, FixedPointEncoding, MemoryLedger
+from isthmus_joint import AskCounts, Federation, MemoryLedger
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus_joint.federation.requests.statistics import in_pieces
 from isthmus_joint.request_catalogue import read_sum_request
 from isthmus_joint.secure_sum.terms import from_int64, to_int64

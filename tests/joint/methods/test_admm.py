@@ -13,15 +13,16 @@ from isthmus.errors import AbortedError, DataError, MismatchError, SchemaError, 
 from isthmus.graphs.names import above_threshold
 from isthmus.statistics import Schema
 from isthmus.tables import Frame
-from isthmus_joint import (
-    ADMM,
-    ADMMModel,
+from isthmus_joint import ADMM, ADMMModel, Federation
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.methods.admm import (
+    ADMMCourse,
+    ADMMRun,
+    Ask,
     AskConsensus,
-    Federation,
-    FixedPointEncoding,
     LinearClient,
+    encoded_parameters,
 )
-from isthmus_joint.methods.admm import ADMMCourse, ADMMRun, Ask, encoded_parameters
 from isthmus_joint.methods.admm_models import ADMMOptions, LinearConsensus, Pull, joint_step
 from isthmus_joint.secure_sum.terms import LimbAccumulator
 

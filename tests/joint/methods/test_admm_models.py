@@ -16,17 +16,19 @@ from isthmus.errors import ArgumentError, FormatError, MismatchError, SchemaErro
 from isthmus.neural import perceptron
 from isthmus.searches.notears_penalties import exponential
 from isthmus.statistics import Schema
-from isthmus_joint import (
-    ADMM,
-    ADMMModel,
+from isthmus_joint import ADMM, ADMMModel, Federation
+from isthmus_joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus_joint.methods.admm import (
+    REQUESTS,
+    ADMMCourse,
+    ADMMRun,
+    Ask,
     AskNetworks,
     Client,
-    Federation,
-    FixedPointEncoding,
     LinearClient,
     NetworkClient,
+    encoded_parameters,
 )
-from isthmus_joint.methods.admm import REQUESTS, ADMMCourse, ADMMRun, Ask, encoded_parameters
 from isthmus_joint.methods.admm_models import ADMMOptions, ConsensusModel, Pull
 from isthmus_joint.request_catalogue import read_request
 from isthmus_joint.secure_sum.terms import LimbAccumulator

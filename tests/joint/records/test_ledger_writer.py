@@ -11,9 +11,11 @@ from tests.attacks.malicious import Attacked, drafted_policy
 from tests.joint.consortium import Consortium
 
 from isthmus.statistics import Schema
-from isthmus_joint import AskMoments, EnvelopeKind, LedgerWriter, MemoryLedger
+from isthmus_joint import AskMoments, MemoryLedger
 from isthmus_joint.records.ledger import Ledger
 from isthmus_joint.records.ledger_entries import Entry
+from isthmus_joint.records.ledger_writer import LedgerWriter
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind
 
 NAMES = ("a", "b")
 

@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus_joint import EnvelopeKind, Member, Roster, Terms, run_round
+from isthmus_joint import Member, Roster
 from isthmus_joint.agreement.identity import Secret
 from isthmus_joint.secure_sum import shamir
+from isthmus_joint.secure_sum.envelopes import EnvelopeKind
+from isthmus_joint.secure_sum.sides import run_round
 from isthmus_joint.secure_sum.terms import (
     LimbAccumulator,
+    Terms,
     from_digits,
     from_int64,
     from_ints,

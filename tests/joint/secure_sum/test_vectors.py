@@ -6,10 +6,18 @@ import json
 
 from tests.joint.secure_sum.vectors import FILE, LOST, NUMBERS, vectors
 
-from isthmus_joint import EnvelopeKind, Member, Roster, RoundRequest, Terms, Verifier
-from isthmus_joint.secure_sum.envelopes import HEADER, opened, parse, read_entries
+from isthmus_joint import Member, Roster
+from isthmus_joint.agreement.identity import Verifier
+from isthmus_joint.secure_sum.envelopes import (
+    HEADER,
+    EnvelopeKind,
+    RoundRequest,
+    opened,
+    parse,
+    read_entries,
+)
 from isthmus_joint.secure_sum.protocol import PublicRound, sum_of
-from isthmus_joint.secure_sum.terms import to_ints
+from isthmus_joint.secure_sum.terms import Terms, to_ints
 
 
 def test_the_reference_has_what_is_sent() -> None:

@@ -14,12 +14,14 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from isthmus_joint import Identity, Member, Refusal, Roster, RoundRequest, Terms, Verifier
-from isthmus_joint.agreement.identity import Secret
+from isthmus_joint import Identity, Member, Roster
+from isthmus_joint.agreement.identity import Secret, Verifier
 from isthmus_joint.federation.received_results import sign_result
 from isthmus_joint.secure_sum.envelopes import (
     COORDINATOR,
     EnvelopeKind,
+    Refusal,
+    RoundRequest,
     opened,
     pack,
     write_refusal,
@@ -35,7 +37,7 @@ from isthmus_joint.secure_sum.round import (
     advertise,
     ask,
 )
-from isthmus_joint.secure_sum.terms import from_ints, to_ints
+from isthmus_joint.secure_sum.terms import Terms, from_ints, to_ints
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 FILE = REFERENCE / "secure-sum-vectors.json"

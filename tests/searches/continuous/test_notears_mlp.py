@@ -21,7 +21,7 @@ from isthmus.arrays import completed
 from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import Knowledge
 from isthmus.neural import perceptron
-from isthmus.objectives import ParametricLoss
+from isthmus.objectives.smooth import ParametricLoss
 from isthmus.results import Ending
 from isthmus.scores import losses
 from isthmus.statistics import Rows, Schema

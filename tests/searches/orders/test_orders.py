@@ -15,7 +15,8 @@ import isthmus as ist
 from isthmus.errors import ArgumentError, KnowledgeError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.kernels._native import ScoreLines, TableRun
-from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent_sets
+from isthmus.objectives import LocalScore, ScoreTable, list_parent_sets
+from isthmus.objectives.table import TableBuilder
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
 from isthmus.searches import Boss, Search, SearchResult, Watch, drive

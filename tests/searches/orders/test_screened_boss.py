@@ -13,16 +13,16 @@ from isthmus import simulate
 from isthmus.arrays import Floats, completed
 from isthmus.graphs import Knowledge
 from isthmus.kernels import _native
-from isthmus.objectives import (
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.objectives.correlations import (
     CORRELATIONS,
-    LOCAL_SCORES,
     ColumnCorrelations,
     CorrelationScore,
     LinearGraph,
-    LocalScore,
     MatrixCorrelations,
 )
-from isthmus.statistics import CountPlan, Schema, StandardisedColumns
+from isthmus.statistics import CountPlan, Schema
+from isthmus.statistics.within import StandardisedColumns
 from isthmus.verbs import defaults, prepare
 from isthmus.verbs import kept as statistics_kept
 

@@ -9,7 +9,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+from isthmus.statistics import Kind, Schema, Variable
+from isthmus.statistics.rows import MomentsBuilder
 from isthmus.statistics.tally import PatternRows
 from isthmus.tables.engines.arrow import moments_of_batches, patterns_of_batches
 from isthmus.tables.engines.base import (

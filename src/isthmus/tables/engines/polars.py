@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from isthmus import watch
 from isthmus.arrays import Work
-from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+from isthmus.statistics import Kind, Schema, Variable
 from isthmus.statistics.base import Positions, refuse_empty, refuse_missing
+from isthmus.statistics.rows import MomentsBuilder
 from isthmus.statistics.tally import PatternRows, TableCounter
 from isthmus.tables.engines.base import (
     Computed,

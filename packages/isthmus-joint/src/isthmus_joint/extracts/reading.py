@@ -16,17 +16,9 @@ from numpy.typing import NDArray
 from isthmus.arrays import Floats, Integers
 from isthmus.errors import DataError, SchemaError, counted
 from isthmus.results.reading import Disclosure
-from isthmus.statistics import (
-    CodedRows,
-    CountPlan,
-    Counts,
-    Expansion,
-    Kind,
-    Moments,
-    MomentsBuilder,
-    Schema,
-)
-from isthmus.statistics.coded import as_codes
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
+from isthmus.statistics.coded import CodedRows, as_codes
+from isthmus.statistics.rows import MomentsBuilder
 from isthmus.tables.base import Source, countable
 from isthmus.tables.conversion import person_words
 from isthmus.tables.engines.find import is_lazy

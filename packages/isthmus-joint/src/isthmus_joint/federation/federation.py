@@ -13,8 +13,9 @@ from isthmus.arrays import Integers
 from isthmus.errors import DataError, FederationError, MismatchError
 from isthmus.objectives import Capability
 from isthmus.results.reading import Disclosure, Reading, Release
-from isthmus.statistics import Basis, CodedRows, CountPlan, Counts, Expansion, Kind, Moments, Schema
+from isthmus.statistics import Basis, CountPlan, Counts, Expansion, Kind, Moments, Schema
 from isthmus.statistics.base import planned_sets
+from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.on_demand import Core, TablesOnDemand
 from isthmus.tables.base import Source, countable
 from isthmus.tables.frame import Frame

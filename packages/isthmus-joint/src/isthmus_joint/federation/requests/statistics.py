@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from isthmus.arrays import Floats, Integers
 from isthmus.errors import DataError, SchemaError
-from isthmus.statistics import CodedRows, CountPlan, Expansion, Kind, Moments, Schema
+from isthmus.statistics import CountPlan, Expansion, Kind, Moments, Schema
 from isthmus.statistics.base import DENSE, planned_sets
+from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.on_demand import Core, indicator_products, product_shape
 from isthmus.statistics.within import from_scatter
 from isthmus.tables.base import Source, countable
