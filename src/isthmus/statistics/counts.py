@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.arrays import Integers
-from isthmus.errors import DataError, SchemaError, UnplannedError
-from isthmus.statistics import counts_file
-from isthmus.statistics.archive import FilePath, damage_reported
+from isthmus.errors import DataError, FormatError, SchemaError, UnplannedError
+from isthmus.statistics import archive
 from isthmus.statistics.base import (
     LARGEST,
     Block,
@@ -48,6 +47,8 @@ from isthmus.statistics.schema import Kind, Schema, union_levels
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
     from isthmus.networks import DiscreteNetwork
+
+FORMAT = "isthmus-counts/1"
 
 
 @final
@@ -465,14 +466,32 @@ class Counts(Statistic):
             return len(equal_columns(rows, self.schema.cardinalities[list(pair)])) == 1
         return one_to_one(self.table([a, b]))
 
-    def save(self, path: FilePath) -> None:
+    def save(self, path: archive.FilePath) -> None:
         """Write to a file (see the reference on the file format)."""
-        counts_file.write(
-            path, counts_file.Contents(self.schema, self.n, self.plan, self.tables, self.regime)
-        )
+        entries: list[dict[str, Any]] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for k, (positions, block) in enumerate(self.tables.items()):
+            entry: dict[str, Any] = {"variables": list(positions), "form": "table"}
+            if isinstance(block, CodedRows):
+                entry["form"] = "rows"
+                arrays[f"codes{k}"] = block.codes
+                if block.weights is not None:
+                    arrays[f"weights{k}"] = block.weights
+            else:
+                arrays[f"table{k}"] = block
+            entries.append(entry)
+        header = {
+            "format": FORMAT,
+            "schema": self.schema.to_dict(),
+            "plan": self.plan.to_dict(),
+            "n": self.n,
+            "regime": self.regime,
+            "blocks": entries,
+        }
+        archive.write(path, header, arrays, compress=True)
 
     @classmethod
-    def load(cls, path: FilePath) -> Counts:
+    def load(cls, path: archive.FilePath) -> Counts:
         """Read a file that `save` wrote.
 
         Raises
@@ -480,9 +499,28 @@ class Counts(Statistic):
         FormatError
             If the file is damaged or holds something else.
         """
-        contents = counts_file.read(path)
-        with damage_reported(path):
-            return cls(*contents)
+        header, arrays = archive.read(path, FORMAT)
+        with archive.damage_reported(path):
+            tables: dict[Positions, Block] = {}
+            used = set()
+            for k, entry in enumerate(header["blocks"]):
+                positions = tuple(int(i) for i in entry["variables"])
+                if entry["form"] == "rows":
+                    names = {f"codes{k}", f"weights{k}"} & arrays.keys()
+                    tables[positions] = CodedRows(arrays[f"codes{k}"], arrays.get(f"weights{k}"))
+                elif entry["form"] == "table":
+                    names = {f"table{k}"}
+                    tables[positions] = arrays[f"table{k}"]
+                else:
+                    raise FormatError(f"a table has the unknown form {entry['form']!r}")
+                used |= names
+            archive.require_arrays(arrays, used)
+            schema, plan = Schema.from_dict(header["schema"]), CountPlan.from_dict(header["plan"])
+            if set(tables) != set(plan.maximal(schema.names)):
+                raise FormatError("the tables are not those of the plan")
+            n = archive.whole_number(header["n"], "n")
+            regime = archive.optional_text(header["regime"], "regime")
+            return cls(schema, n, plan, tables, regime)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):

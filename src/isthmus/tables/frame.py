@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from isthmus.statistics import (
     Summary,
     Variable,
 )
-from isthmus.statistics.base import refuse_empty, refuse_missing, with_advice
+from isthmus.statistics.base import refuse_empty, refuse_infinite, refuse_missing, with_advice
 from isthmus.statistics.coded import CodedRows, as_codes
 from isthmus.statistics.incomplete import Estimated, IncompleteCounts
 from isthmus.statistics.tally import PatternRows, with_indicators
@@ -42,12 +42,21 @@ from isthmus.tables.kinds import (
     check_choice,
     check_kinds,
 )
-from isthmus.tables.missing import DropRows, KeepMissing, Missing, MissingAsLevel, apply_strategy
+from isthmus.tables.missing import (
+    DropRows,
+    KeepMissing,
+    Missing,
+    MissingAsLevel,
+    Read,
+    apply_strategy,
+)
 from isthmus.tables.names import as_narwhals, check_names, chosen
-from isthmus.tables.problems import Problems
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Prepared(NamedTuple):
@@ -542,3 +551,44 @@ class Precomputed(Source):
 
     def __repr__(self) -> str:
         return f"Precomputed({self._statistics!r})"
+
+
+@final
+class Problems:
+    """All reasons why a table cannot be read, which are raised together."""
+
+    def __init__(self, errors: Iterable[DataError] = ()) -> None:
+        self._errors = list(errors)
+
+    def without(self, items: Iterable[Item], read: Callable[[Item], Result]) -> list[Result]:
+        """Return what is read from items, without those that cannot be read."""
+        results = []
+        for item in items:
+            try:
+                results.append(read(item))
+            except SchemaError as error:
+                self._errors.append(error)
+        return results
+
+    def refuse_with(self, others: Sequence[Read], missing: Missing | None) -> None:
+        """Raise if there are errors, with what is wrong with the cells of the other columns."""
+        if not self._errors:
+            return
+        if others:
+            try:
+                apply_strategy(others, missing, len(others[0][0].values))
+            except MissingValuesError as error:
+                self._errors.append(error)
+        raise self.and_infinite(others)
+
+    def and_infinite(self, columns: Sequence[Read]) -> DataError:
+        """Return one error of the type of the first, and name columns with infinite values."""
+        floats = [c for c, _ in columns if c.cells is CellType.FLOAT]
+        try:
+            refuse_infinite({c.name: int(np.isinf(c.present).sum()) for c in floats})
+        except DataError as error:
+            self._errors.append(error)
+        first = self._errors[0]
+        if len(self._errors) == 1:
+            return first
+        return type(first)(" ".join(map(str, dict.fromkeys(self._errors))))
