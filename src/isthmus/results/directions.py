@@ -26,8 +26,7 @@ Edges: TypeAlias = tuple[Edge, ...]
 DECIDED = 5.0
 """The data decide a direction if the best graph with the edge the other way round scores at least
 so many nats less. Of directions in tables of simulated normal data, less than 1 % are then wrong.
-Two halves of Adult without two of its columns do not contradict each other, and with all of them in
-six directions: ``benchmarks/results/margins.md``."""
+Halves of Adult do not contradict each other: ``benchmarks/results/margins.md``."""
 
 _BY = {
     "determined": "data",
@@ -62,6 +61,8 @@ class Directions:
         For each edge that was measured by how much less the best graph scores that has it the other
         way round and agrees with the knowledge. It is infinite if there is no such graph. The best
         graph is searched for, so a margin is an upper bound; with up to 10 variables it is exact.
+        If curves were needed that do not tell directions themselves, it is the smaller one of the
+        margins with curves and without.
     tested
         Whether tests decided instead of scores, as for `PC` and `LiNGAM`.
     """

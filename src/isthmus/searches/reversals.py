@@ -13,6 +13,7 @@ import numpy as np
 
 from isthmus.arrays import Floats
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
+from isthmus.graphs.knowledge import without_others
 from isthmus.kernels.greedy import begin_hill_climb
 from isthmus.objectives import LocalScore
 from isthmus.results.directions import DECIDED
@@ -87,6 +88,40 @@ def reversal_margins(
         search.run()
         margins = [search.margins[edge] for edge in asked]
     return {edge: max(margin, 0.0) for edge, margin in zip(edges, margins, strict=True)}
+
+
+def margins_on_same_pairs(
+    local: LocalScore,
+    dag: DAG,
+    edges: Iterable[tuple[str, str]],
+    knowledge: Knowledge,
+    max_parents: int | None = None,
+) -> dict[tuple[str, str], float]:
+    """Return the margins that edges of a graph have by another score, which the graph is not of.
+
+    The best graph by that score is searched for among those that join no other pairs than the given
+    one. An edge has the margin that it has there, and 0 if the best graph leaves it out, leaves its
+    direction open, or has it the other way round.
+
+    Parameters
+    ----------
+    local
+        The other score.
+    dag
+        The graph.
+    edges, knowledge, max_parents
+        As for `reversal_margins`.
+    """
+    known = without_others(knowledge, dag)
+    watch = Watch()
+    search = Boss(max_parents=max_parents)
+    found = search.search(local, known.bind(local.nodes), np.random.default_rng(0), watch)
+    watch.reraise()
+    best = DAG.from_parents(local.nodes, found.parents)
+    # A graph that is found for one edge counts for the others, so all are asked for.
+    told = best.cpdag(known).directed if local.equivalent else best.edges
+    margins = reversal_margins(local, best, told, known, max_parents)
+    return {edge: margins.get(edge, 0.0) for edge in edges}
 
 
 @final

@@ -30,7 +30,7 @@ from isthmus.errors import IsthmusError, MismatchError, counted
 from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.graphs.knowledge import without_others
 from isthmus.kernels.greedy import begin_hill_climb
-from isthmus.objectives import LOCAL_SCORES
+from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.objectives.additive import CURVES, CurvedScore
 from isthmus.options import described
 from isthmus.scores import (
@@ -216,6 +216,19 @@ class Challenged:
     def judge(self, problem: Problem) -> Problem:
         """Return the data with the score of the graph."""
         return judged_by(problem, self.problem) if self.changed else problem
+
+    def lines(self) -> LocalScore | None:
+        """Return the score without curves of the same columns, if curves do not tell directions.
+
+        Graphs that are equivalent have the same score by it. By one with curves they have not, so
+        its margins mix the direction of an edge with how well curves and lines fit.
+        """
+        if not self.changed or self.directed:
+            return None
+        score = self.problem.plain_score
+        assert isinstance(score, AdditiveEBIC)
+        model = with_score(self.problem, DegenerateGaussian(gamma=score.gamma))
+        return LOCAL_SCORES.require(model.objective)
 
     def with_doubts(self, gamma: float) -> Challenged:
         """Lower the score of edges that are not in the graph and gain less on the other scale.

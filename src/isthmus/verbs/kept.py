@@ -30,7 +30,7 @@ from isthmus.results import Solution
 from isthmus.results.directions import Edges
 from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate
 from isthmus.scores.base import Score
-from isthmus.searches.reversals import reversal_margins, reversal_seconds
+from isthmus.searches.reversals import margins_on_same_pairs, reversal_margins, reversal_seconds
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Rows, Summary
 from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.within import ColumnScales, StandardisedColumns
@@ -175,6 +175,9 @@ class LearnedStatistics:
     explained
         Whether a larger model explains edges that the score would have: then margins are over
         graphs with the same adjacent pairs.
+    lines
+        The score without curves, by which directions must hold, too; None if there is no need. It
+        is left out of copies, as the score with curves is.
     """
 
     statistics: Summary
@@ -188,9 +191,11 @@ class LearnedStatistics:
     max_parents: int | None = None
     groups: str | None = None
     explained: bool = False
+    lines: LocalScore | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
+        left_out = {"local", "lines"}
+        return {k: v for k, v in self.__dict__.items() if k not in left_out} | {"source": None}
 
     @classmethod
     def of(
@@ -200,22 +205,24 @@ class LearnedStatistics:
         max_parents: int | None = None,
         *,
         explained: bool = False,
+        lines: LocalScore | None = None,
     ) -> LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
         has_rows = statistics is not problem.statistics
         local = None if has_rows and not score.of_columns else LOCAL_SCORES.of(problem.objective)
-        lines = {INDEPENDENT_NOISE, CURVES} & score.gives
-        curves = score.basis is not None and not lines
+        gives = problem.plain_score.gives
+        linear = not {INDEPENDENT_NOISE, CURVES}.isdisjoint(gives)
+        curves = score.basis is not None and not linear
         nonlinear = curves or (has_rows and not score.of_columns)
         source = problem.source.without_features()
-        if CURVES in score.gives:  # what follows from the graph is computed by lines
+        if CURVES in gives:  # what follows from the graph is computed by lines
             own: Moments | None = statistics.as_moments()
             statistics = statistics if own is None else own.without_features()
         evidence = cls(
             statistics,
             problem.objective.nodes,
-            None if local is None or CURVES in score.gives else score,
+            None if local is None or CURVES in gives else score,
             learn_again,
             f"The graph was learned with {score!r}, and its parameters are those of a linear "
             "Gaussian network, which does not include nonlinear effects."
@@ -227,6 +234,7 @@ class LearnedStatistics:
             max_parents,
             source.group_column,
             explained,
+            lines,
         )
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
@@ -384,14 +392,24 @@ class LearnedStatistics:
     def margins(
         self, dag: DAG, edges: Edges, knowledge: Knowledge, *, patient: bool = False
     ) -> dict[tuple[str, str], float] | None:
-        """Return for each edge by how much the score decreases if it points the other way."""
+        """Return for each edge by how much the score decreases if it points the other way.
+
+        With curves that tell no directions, it is the smaller one of the margins with and without.
+        """
         local = self.local
         seconds = inf if local is None else reversal_seconds(local, len(edges))
         if local is None or seconds == inf or (seconds > _MARGIN_SECONDS and not patient):
             return None
         if self.explained:
             knowledge = without_others(knowledge, dag)
-        return reversal_margins(local, dag, edges, knowledge, self.max_parents)
+        margins = reversal_margins(local, dag, edges, knowledge, self.max_parents)
+        if self.lines is None:
+            return margins
+        also = margins_on_same_pairs(self.lines, dag, edges, knowledge, self.max_parents)
+        return {
+            edge: margin if margin == inf else min(margin, also[edge])
+            for edge, margin in margins.items()
+        }
 
 
 def statistics_kept_from_bytes(content: bytes, maps: Mapping[str, ColumnMap]) -> LearnedStatistics:

@@ -213,12 +213,12 @@ def learn(
         f"search {described(search)} ({reason}).{sentence}"
     )
     value, equivalent = result.score, problem.objective.equivalent
-    explained, ranked, of_search = False, False, result.notes
+    explained, ranked, of_search, lines = False, False, result.notes, None
     if default and fits_lines(problem) and not isinstance(result, PAGResult):
         challenged = challenge(problem, dag, again)
         choice += f" {challenged.sentence}"
         status, problem = challenged.status(status), challenged.judge(problem)
-        explained, ranked = challenged.explained, challenged.ranked
+        explained, ranked, lines = challenged.explained, challenged.ranked, challenged.lines()
         if challenged.changed or explained:
             dag, of_search = challenged.dag, challenged.notes
             value = LOCAL_SCORES.require(problem.objective).total(dag)
@@ -279,7 +279,11 @@ def learn(
         reading=problem.reading,
         details=result.details,
         statistics_kept=LearnedStatistics.of(
-            problem, learn_again, getattr(search, "max_parents", None), explained=explained
+            problem,
+            learn_again,
+            getattr(search, "max_parents", None),
+            explained=explained,
+            lines=lines,
         ),
         provenance=provenance,
         identified=identified,
