@@ -11,6 +11,7 @@ import isthmus as ist
 from isthmus.graphs import Knowledge
 from isthmus.graphs.knowledge import without_others
 from isthmus.searches.reversals import margins_on_same_pairs, reversal_margins
+from isthmus.statistics import Moments
 
 N = 2000
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
@@ -80,6 +81,7 @@ def test_margins_by_another_score_are_those_of_its_own_best_graph() -> None:
     table = {"a": a, "b": b, "c": a + b + rng.normal(size=500), "d": d}
     score = ist.GaussianEBIC()
     moments = ist.summarise(table)
+    assert isinstance(moments, Moments)
     local, best = score.bind(moments), ist.learn(table, score=score)
     wrong = ist.DAG(list("abcd"), [("c", "a"), ("b", "c"), ("a", "d")])
     found = margins_on_same_pairs(local, wrong, wrong.edges, Knowledge())
