@@ -14,6 +14,11 @@ again, so a run that was stopped goes on where it was; `table` makes `results/NA
     python benchmarks/SCRIPT.py seed=1 'method=boss|xges'   # of these cases only
     python benchmarks/SCRIPT.py --again             # also what is on file
     python benchmarks/runner.py                     # which results are older than their code
+    python benchmarks/runner.py quick [NAME ...]    # the tables of quick.toml whose code changed
+
+Scripts that print a table of their own are in `quick.toml`, at a size that takes a minute or two.
+Each table is a file in `results/quick`, with its stamp; all together take less than twenty minutes
+on one core.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ import platform
 import subprocess
 import sys
 import time
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -150,10 +156,48 @@ def footnote(rows: Iterable[Values]) -> str:
     return f"Made with: {'; '.join(parts)}."
 
 
+def quick(names: Sequence[str]) -> int:
+    """Make the quick tables whose code changed, or those named; return how many failed."""
+    tables = tomllib.loads((ROOT / "benchmarks" / "quick.toml").read_text())
+    failed = 0
+    for name in names or tables:
+        script, *words = tables[name]["command"].split()
+        code = (*tables[name]["code"], f"benchmarks/{script}")
+        path, stamps = RESULTS / "quick" / f"{name}.md", RESULTS / "quick" / "stamps.jsonl"
+        known = {}
+        if stamps.exists():
+            rows = [json.loads(line) for line in stamps.read_text().splitlines()]
+            known = {row["case"]["table"]: row for row in rows}
+        case = {"table": name, "command": f"python benchmarks/{tables[name]['command']}"}
+        before = known.get(name)
+        if before and not names and before["case"] == case:
+            if before["stamp"]["digest"] == digest(code):
+                continue
+        mark, begin = stamp(code), os.times()
+        done = subprocess.run(
+            [sys.executable, ROOT / "benchmarks" / script, *words],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        end = os.times()
+        cpu = round(sum(end[2:4]) - sum(begin[2:4]), 1)
+        if done.returncode:
+            failed += 1
+            print(f"{name}: failed\n{done.stderr[-2000:]}", flush=True)
+            continue
+        same = path.exists() and path.read_text() == done.stdout
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(done.stdout)
+        known[name] = {"case": case, "found": {"cpu": cpu}, "stamp": mark}
+        lines = [json.dumps(known[key], ensure_ascii=False) for key in sorted(known)]
+        stamps.write_text("\n".join(lines) + "\n")
+        print(f"{name}: {cpu} CPU s, {'as before' if same else 'written'}", flush=True)
+    return failed
+
+
 def old() -> list[tuple[str, str]]:
     """Return files of results with why they may be old, of those that have a stamp."""
     found = []
-    for path in sorted(RESULTS.glob("*.jsonl")):
+    for path in sorted(RESULTS.rglob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         marks = {json.dumps(row["stamp"]): row["stamp"] for row in rows if "stamp" in row}
         for mark in marks.values():
@@ -168,5 +212,7 @@ def old() -> list[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["quick"]:
+        sys.exit(quick(sys.argv[2:]))
     for name, why in old():
         print(f"{name}: {why}")
