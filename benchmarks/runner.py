@@ -170,9 +170,9 @@ def quick(names: Sequence[str]) -> int:
             known = {row["case"]["table"]: row for row in rows}
         case = {"table": name, "command": f"python benchmarks/{tables[name]['command']}"}
         before = known.get(name)
-        if before and not names and before["case"] == case:
-            if before["stamp"]["digest"] == digest(code):
-                continue
+        same = before is not None and before["case"] == case
+        if before and same and not names and before["stamp"]["digest"] == digest(code):
+            continue
         mark, begin = stamp(code), os.times()
         done = subprocess.run(
             [sys.executable, ROOT / "benchmarks" / script, *words],
