@@ -124,7 +124,9 @@ def columns_of(data: Any) -> tuple[Any, Callable[[NDArray[Any], tuple[Any, ...]]
             native.index = index
         return native
 
-    return {name: frame[name].to_numpy() for name in frame.columns}, labelled
+    # Networks have numbered columns of pandas as text, as `learn` reads them.
+    names = [str(n) if isinstance(n, (int, np.integer)) else n for n in frame.columns]
+    return {name: frame[:, i].to_numpy() for i, name in enumerate(names)}, labelled
 
 
 def completed(

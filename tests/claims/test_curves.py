@@ -271,3 +271,35 @@ def test_a_search_over_classes_is_replaced_where_the_score_tells_directions() ->
     assert "the default search, as XGES" in ensemble.notes[0]
     with pytest.raises(ist.errors.MismatchError, match="XGES"):
         ist.learn(table, score=ist.AdditiveEBIC(), search=ist.XGES())
+
+
+@pytest.mark.parametrize("shape", [np.square, np.exp, np.abs])
+@pytest.mark.parametrize(("n", "least", "most"), [(11, 0, 0), (12, 15, 20)])
+def test_tables_that_are_too_short_for_curves_are_not_called_challenged(
+    shape: Callable[[Any], Any], n: int, least: int, most: int
+) -> None:
+    choices = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=n)
+        y = shape(x) + 0.1 * rng.normal(size=n)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ist.errors.DataWarning)
+            choices.append(ist.learn({"x": x, "y": y, "z": rng.normal(size=n)}).choice)
+    assert least <= sum("did not survive" in choice for choice in choices) <= most
+    assert all("fewer than 12 rows" in choice for choice in choices) == (n < 12)
+
+
+def test_the_network_of_a_graph_of_normal_scores_says_whose_values_it_has() -> None:
+    """Its mean of a log-normal variable is 19.9 where the rows have 5.6."""
+    rng = np.random.default_rng(0)
+    a, e, f, g = rng.normal(size=(4, 300))
+    table = {"a": a, "b": a + e, "c": a + e + f, "s": np.exp(a + e + f + g)}
+    solution = ist.learn(table)
+    assert "on normal scores" in solution.choice
+    answer = solution.fit().query("s", evidence={"b": 1.0})
+    assert "transform=NormalScores()" in str(answer)
+    asked = ist.learn(table, transform=ist.NormalScores()).fit()
+    median = asked.query("s", evidence={"b": 1.0}).median[0]
+    assert 1.5 < median < 4.5  # e, by how the table was made
+    assert "transform=" not in str(asked.query("s", evidence={"b": 1.0}))

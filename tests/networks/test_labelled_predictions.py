@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.notes import noted
 
@@ -93,3 +94,12 @@ def test_a_bootstrap_and_a_sample_of_transformed_columns() -> None:
     assert (second == ist.sample(moved, draws=5).edge_probabilities()).all()
     with noted("heavy tails"):
         assert not (second == ist.sample(table, draws=5).edge_probabilities()).all()
+
+
+def test_columns_that_pandas_numbers_are_the_ones_that_were_learned() -> None:
+    rows = np.random.default_rng(3).normal(size=(200, 3))
+    rows[:, 1] += 2 * rows[:, 0]
+    table = pd.DataFrame(rows)
+    network = ist.fit(table, ist.DAG(["0", "1", "2"], [("0", "1")]))
+    named = network.predict({"0": rows[:5, 0]}, "1")
+    np.testing.assert_allclose(network.predict(table.head(5), "1"), named)

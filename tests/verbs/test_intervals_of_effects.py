@@ -44,6 +44,10 @@ def test_no_path_is_said_and_knowledge_is_named() -> None:
     assert backward.zero is ZeroEffect.KNOWLEDGE
     assert (backward.value, backward.interval()) == (0.0, (0.0, 0.0))
     assert "by background knowledge" in str(backward)
+    given = ist.effect(table, ist.DAG([*"xyz"], [("x", "y")]), "y", "x")
+    assert given.zero is ZeroEffect.GRAPH
+    assert (given.value, given.interval()) == (0.0, (0.0, 0.0))
+    assert "no directed path from y to x" in str(given)
 
 
 def test_a_learned_direction_has_no_standard_error() -> None:

@@ -110,3 +110,15 @@ def test_rare_levels_do_not_hide_what_is_determined() -> None:
     table = {"x": level + rng.normal(size=N), "education": education, "education_num": level}
     found = [note for note in notes(table) if "determine" in note]
     assert found == ["'education' determines 'education_num' exactly. Drop one."]
+
+
+@pytest.mark.parametrize("cell", [-999.0, "?"])
+def test_values_that_may_stand_for_missing_ones_are_warned_of(cell: float | str) -> None:
+    rng = np.random.default_rng(0)
+    x, rare = rng.normal(size=300), rng.random(300) < 0.1
+    other = rng.normal(size=300) if isinstance(cell, float) else rng.choice(["u", "v"], 300)
+    table = {"x": x, "y": x + rng.normal(size=300), "z": np.where(rare, cell, other)}
+    with pytest.warns(ist.errors.NotesWarning) as caught:
+        solution = ist.learn(table)
+    assert any(str(cell).rstrip("0.") in n and "'z'" in n for n in caught[0].message.notes)
+    assert sum("'z'" in note for note in solution.notes) == 1

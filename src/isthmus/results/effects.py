@@ -62,6 +62,7 @@ class EffectComparison:
 class ZeroEffect(Enum):
     """Why an effect is zero without an estimate."""
 
+    GRAPH = "the given graph has no directed path"
     KNOWLEDGE = "background knowledge excludes every directed path"
     DIRECTION = "the learned graph has the opposite edge"
     NO_PATH = "no path of the learned PAG can be directed from cause to effect"
@@ -328,6 +329,11 @@ class EffectEstimate:
             pair += f" (in normal scores of {' per normal score of '.join(own)})"
         if not self.identified:
             return self._unidentified(pair)
+        if self.zero is ZeroEffect.GRAPH:
+            return (
+                f"{pair}: 0, because the given graph has no directed path from {self.cause} to "
+                f"{self.effect}."
+            )
         if self.zero is ZeroEffect.KNOWLEDGE:
             return f"{pair}: 0 by background knowledge, which excludes a directed path."
         if self.zero is ZeroEffect.DIRECTION:

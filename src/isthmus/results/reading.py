@@ -109,12 +109,15 @@ class Reading:
         The call that takes ``kinds``, if it is not the one that a note is about.
     maps
         What a transform did to the numbers of some columns before.
+    doubts
+        Sentences about values that may stand for missing ones.
     """
 
     columns: tuple[ColumnReading, ...] = ()
     remarks: tuple[str, ...] = ()
     read_by: str = ""
     maps: Mapping[str, ColumnMap] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[ColumnReading]:
         return iter(self.columns)
@@ -155,7 +158,7 @@ class Reading:
         few = [c.name for c in self.columns if c.reason in (FEW_VALUES, ORDERED)]
         notes += _few_values(few, self._kinds(few[0])) if few else []
         cautions = (c.caution for c in self.columns if c.caution is not None)
-        return (*notes, *cautions, *self.remarks)
+        return (*notes, *cautions, *self.doubts, *self.remarks)
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -87,12 +87,16 @@ class Shuffled:
         Share of shuffles, with the graph itself as one of them, that score at least as well.
     permutations
         Number of shuffles.
+    equal
+        Number of shuffles that score the same, because they give an equivalent graph. If there are
+        many, as for small graphs, the share cannot be small, whatever the data are.
     """
 
     score: float
     best: float
     p_value: float
     permutations: int
+    equal: int = 0
 
 
 @final
@@ -224,14 +228,16 @@ class Validation:
         if not self.independences:
             if self.knowledge is not None:
                 return ["The knowledge excludes no pair of variables, so there is none to test."]
-            return ["The graph implies no independence that can be tested, so it cannot be wrong."]
+            return ["The graph implies no independence that could be tested."]
         rows = f"The data ({self.n:,} rows)"
         rejected = self.objections
         if not rejected:
             smallest = rounded(self.p_value)
+            one = len(self.independences) == 1
+            none = "the only independence" if one else f"none of the {tested}"
             lines = [
-                f"{rows} do not object to the {what}: none of the {tested} that it implies is",
-                f"rejected (smallest p-value after correction {smallest}).",
+                f"{rows} do not object to the {what}: {none} that it implies is",
+                f"{'not ' if one else ''}rejected (smallest p-value after correction {smallest}).",
             ]
             if self.knowledge is None:
                 lines.append("A graph with more edges would pass, too.")
@@ -257,7 +263,8 @@ class Validation:
             return []
         edges = counted(len(self.edges), "edge" if self.knowledge is None else "required edge")
         if not weak:
-            return [f"The data show each of the {edges}."]
+            each = f"the {edges[2:]}" if len(self.edges) == 1 else f"each of the {edges}"
+            return [f"The data show {each}."]
         more = f" and {len(weak) - _SHOWN} more" if len(weak) > _SHOWN else ""
         return [f"The data do not show {len(weak)} of {edges}: {', '.join(weak[:_SHOWN])}{more}."]
 
@@ -268,6 +275,13 @@ class Validation:
             lines.append(f"Fisher's C = {c:.1f} with {freedom} degrees, p = {rounded(p)}.")
         if self.shuffled is not None:
             s = self.shuffled
+            if (1 + s.equal) / (1 + s.permutations) > self.alpha:
+                lines.append(
+                    f"Shuffled names cannot tell whether the graph is a coincidence: "
+                    f"{s.equal} of {counted(s.permutations, 'shuffle')} give a graph with the same "
+                    "score."
+                )
+                return lines
             relation = "no better than" if s.p_value > self.alpha else "better than"
             lines.append(
                 f"The graph scores {relation} itself with shuffled names (p = "

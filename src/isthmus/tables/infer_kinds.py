@@ -274,7 +274,8 @@ def _conversion(name: str, profile: Profile) -> str:
     """What to do about numbers and dates that are written as text."""
     if profile.strangers:
         words = ", ".join(map(repr, profile.strangers[:5]))
-        return f"If {words} in column {name!r} mean missing values, replace them by NaN."
+        means = "means" if len(profile.strangers) == 1 else "mean"
+        return f"If {words} in column {name!r} {means} a missing value, replace such cells by NaN."
     if profile.odd:
         limit = next((text for text in profile.odd if is_bound(text)), None)
         means = (
@@ -358,7 +359,7 @@ def finished(
         word = next((level for level in levels if _means_missing(level)), None)
         if word is not None:
             words[column.name] = word
-    return Reading(read, (*_of_numbers(numbers), *_of_words(words), *remarks))
+    return Reading(read, remarks, doubts=(*_of_numbers(numbers), *_of_words(words)))
 
 
 def _means_missing(level: object) -> bool:

@@ -23,6 +23,7 @@ def check_names(names: Iterable[object]) -> tuple[str, ...]:
         if not isinstance(name, str) or not name:
             texts = '["_".join(map(str, c)) for c in df.columns]'
             texts = texts if isinstance(name, tuple) else "df.columns.astype(str)"
+            texts = texts if name != "" else '[c or "unnamed" for c in df.columns]'
             raise SchemaError(
                 f"A column is named {name!r}. Column names are non-empty strings: rename it, in "
                 f"pandas for instance with df.columns = {texts}."

@@ -182,7 +182,7 @@ def effect(
     if effect not in graph.descendants(cause):
         nothing = PossibleEffect(given, (), 0.0, 0.0, 0)
         return whole(
-            identified=True, alternatives=(nothing,), has_path=False, zero=ZeroEffect.KNOWLEDGE
+            identified=True, alternatives=(nothing,), has_path=False, zero=ZeroEffect.GRAPH
         )
     route = identify(graph, cause, effect, observed)
     if route is None:
@@ -304,7 +304,8 @@ class EffectData(NamedTuple):
         if self.source is None or estimate.zero is not None:
             return estimate
         if isinstance(self.source.missing, DropRows):
-            estimate = replace(estimate, notes=self.source.reading().remarks)
+            reading = self.source.reading()
+            estimate = replace(estimate, notes=(*reading.doubts, *reading.remarks))
         rows = RowTable.of(self.source)
         if rows is not None and rows.groups is None:
             limit = limited_outcome(rows, estimate.effect)

@@ -138,6 +138,11 @@ _NONLINEAR = (
     "an edge with a 95% band, or learn it with a linear score such as GaussianBIC()."
 )
 """What to call for nonlinear effects."""
+_OTHER_SCALE = (
+    "The graph was learned on normal scores, because columns are skewed or have heavy tails. This "
+    "network is one of the columns' own values, whose means and predictions can be far off: for a "
+    "network of medians and intervals, learn with transform=NormalScores()."
+)
 _MARGIN_SECONDS = 10.0
 """Margins of directions are not measured unasked if that is estimated to take longer."""
 
@@ -178,6 +183,9 @@ class LearnedStatistics:
     lines
         The score without curves, by which directions must hold, too; None if there is no need. It
         is left out of copies, as the score with curves is.
+    on_scores
+        Whether `learn` replaced columns by normal scores without being asked, so that the network
+        of `fit` is one of other columns than the graph was learned from.
     """
 
     statistics: Summary
@@ -192,6 +200,7 @@ class LearnedStatistics:
     groups: str | None = None
     explained: bool = False
     lines: LocalScore | None = None
+    on_scores: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         left_out = {"local", "lines"}
@@ -206,6 +215,7 @@ class LearnedStatistics:
         *,
         explained: bool = False,
         lines: LocalScore | None = None,
+        on_scores: bool = False,
     ) -> LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
@@ -235,6 +245,7 @@ class LearnedStatistics:
             source.group_column,
             explained,
             lines,
+            on_scores,
         )
         evidence.__dict__["local"] = local  # it has computed many families already
         return evidence
@@ -296,6 +307,12 @@ class LearnedStatistics:
         self, dag: DAG, data: object | None, pseudo_count: float, *, curves: bool = True
     ) -> Network:
         """Estimate the parameters of a network with this graph."""
+        network = self._fit(dag, data, pseudo_count, curves=curves)
+        if self.on_scores and dag.edges:
+            network = replace(network, notes=(*network.notes, _OTHER_SCALE))
+        return network
+
+    def _fit(self, dag: DAG, data: object | None, pseudo_count: float, *, curves: bool) -> Network:
         network = None if data is not None else self.statistics.fit(dag, pseudo_count)
         if network is not None:
             return _noted(refined(network, self.source, curves=curves), self.source)

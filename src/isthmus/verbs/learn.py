@@ -213,10 +213,12 @@ def learn(
         f"search {described(search)} ({reason}).{sentence}"
     )
     value, equivalent = result.score, problem.objective.equivalent
-    explained, ranked, of_search, lines = False, False, result.notes, None
+    explained, ranked, on_scores, of_search = False, False, False, result.notes
+    lines = None
     if default and fits_lines(problem) and not isinstance(result, PAGResult):
         challenged = challenge(problem, dag, again)
         choice += f" {challenged.sentence}"
+        on_scores = bool(challenged.problem.reading.maps) and not problem.reading.maps
         status, problem = challenged.status(status), challenged.judge(problem)
         explained, ranked, lines = challenged.explained, challenged.ranked, challenged.lines()
         if challenged.changed or explained:
@@ -284,6 +286,7 @@ def learn(
             getattr(search, "max_parents", None),
             explained=explained,
             lines=lines,
+            on_scores=on_scores,
         ),
         provenance=provenance,
         identified=identified,

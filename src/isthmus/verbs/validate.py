@@ -43,6 +43,9 @@ from isthmus.verbs.prepare import Problem, prepare, warn_of_reading
 _SMALLEST = 1e-300
 """p-values below this count as this in Fisher's C."""
 
+_SAME = 1e-9
+"""Relative difference of scores up to which two graphs count as equivalent."""
+
 _FROM_SUMS = (
     "The p-values are from sums, so they assume noise of constant variance and straight lines; no "
     "rows were at hand to challenge that."
@@ -342,8 +345,11 @@ def _shuffled(problem: Problem, graph: DAG, permutations: int, seed: int) -> Shu
     rng = np.random.default_rng(seed)
     own = total(range(len(parents)))
     others = [total(rng.permutation(len(parents)).tolist()) for _ in range(permutations)]
-    at_least = sum(other >= own for other in others)
-    return Shuffled(own, max(others), (1 + at_least) / (1 + permutations), permutations)
+    close = _SAME * max(1.0, abs(own))  # sums of the same terms in another order differ a little
+    equal = sum(abs(other - own) <= close for other in others)
+    at_least = sum(other >= own - close for other in others)
+    share = (1 + at_least) / (1 + permutations)
+    return Shuffled(own, max(others), share, permutations, equal)
 
 
 def _violated(graph: DAG, knowledge: Knowledge) -> tuple[str, ...]:
