@@ -208,8 +208,8 @@ def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("redirected", "code", "says"),
     [
-        ("completion bash > /dev/full", FILE, "No space left"),
-        ("completion bash --json > /dev/full", FILE, "No space left"),
+        ("completion bash > /dev/full", FILE, "disk is full"),
+        ("completion bash --json > /dev/full", FILE, "disk is full"),
         ("completion bash >&-", ExitCode.DONE, ""),
         ("simulate --nodes 5 --rows 50000 | head -1 > /dev/null", ExitCode.DONE, ""),
     ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import re
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
@@ -292,6 +293,8 @@ def sentence_of(error: Exception) -> str:
         return f"There is a file {str(error.filename)!r} already. Give another name."
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f" {str(error.filename)!r}:"
+        if error.errno == errno.ENOSPC:
+            return f"Writing failed:{where} the disk is full. Make room, and repeat the command."
         return f"Reading or writing failed:{where} {error.strerror}."
     return in_options(str(error))
 

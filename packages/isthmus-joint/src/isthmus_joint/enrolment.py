@@ -349,6 +349,17 @@ FILE = re.compile(
 )
 
 
+def _unreachable(error: Exception) -> str:
+    """Return why a coordinator cannot be reached, and where to look."""
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there, so ask the coordinator whether it runs, and compare the port"
+    if isinstance(error, socket.gaierror):
+        return f"the name of the machine is not known here ({error.strerror})"
+    if isinstance(error, TimeoutError):
+        return "no answer; a firewall may be in between"
+    return str(error)
+
+
 @final
 class Visitor:
     """A site that enrols."""
@@ -456,7 +467,8 @@ class Visitor:
                 status, content = self._exchange(method, path, body, more)
                 break
             except (OSError, http.client.HTTPException) as error:
-                self._tell(f"not connected to {self._invitation.address}: {error}; trying again")
+                why = _unreachable(error)
+                self._tell(f"not connected to {self._invitation.address}: {why}; trying again")
                 time.sleep(PAUSE)
         try:
             found = json.loads(content)
@@ -464,7 +476,10 @@ class Visitor:
                 return found
             why = str(found["why"])
         except (ValueError, KeyError, TypeError):
-            why = f"answer {status}; the invitation may be an old one"
+            raise StudyError(
+                f"The coordinator refuses the invitation (answer {status}): it may be an old one. "
+                "Ask the coordinator for the line in its file 'invitation'."
+            ) from None
         raise StudyError(f"The coordinator says: {printable(why)}")
 
     def _exchange(

@@ -173,13 +173,18 @@ class Identity:
         require_private(Path(path))
         data = Path(path).read_bytes()
         if b"ENCRYPTED" in data and passphrase is None:
-            raise PassphraseError(f"The key {path} is protected by a passphrase, which is needed.")
+            raise PassphraseError(
+                f"The key {path} is protected by a passphrase. Commands ask for it in a terminal; "
+                "elsewhere, put it into the environment variable ISTHMUS_PASSPHRASE."
+            )
         try:
             secret = None if passphrase is None or b"ENCRYPTED" not in data else passphrase.encode()
             key = load_pem_private_key(data, password=secret)
         except (ValueError, TypeError) as error:
             if b"ENCRYPTED" in data:
-                raise PassphraseError(f"The passphrase of the key {path} is wrong.") from error
+                raise PassphraseError(
+                    f"The passphrase of the key {path} is wrong. Try again."
+                ) from error
             raise FormatError(f"{path} does not contain a private key in PEM format.") from error
         if not isinstance(key, Ed25519PrivateKey):
             raise FormatError(f"{path} contains a key of another type; it must be an Ed25519 key.")

@@ -199,7 +199,7 @@ def _enrol(options: argparse.Namespace) -> ExitCode:
     if known:
         add_peers(study, home)
     if options.exact or not known:
-        draft_policy(options)
+        draft_policy(options, confirmed=True)
     if options.data is not None:
         freeze(options)
     elif not joint.ExtractStore(home).folder(study).exists():
@@ -236,8 +236,14 @@ def _certify(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def draft_policy(options: argparse.Namespace) -> ExitCode:
-    """Draft a policy, or check a study against it."""
+def draft_policy(options: argparse.Namespace, *, confirmed: bool = False) -> ExitCode:
+    """Draft a policy, or check a study against it.
+
+    Parameters
+    ----------
+    confirmed
+        Whether the parties were confirmed before, by the code of the roster.
+    """
     study, path = joint.Folder(options.study).study(), options.home / "policy.toml"
     exact = study.protocol.results_add_up and study.privacy is None
     if exact:
@@ -267,10 +273,11 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
         path.write_text(draft.to_toml(), encoding="utf-8")
         say(f"Drafted {path} for this study. Whoever is responsible for the data should edit it:")
         say(draft.to_toml())
-        say("It names these peers. Confirm their fingerprints by another channel, such as the")
-        say("telephone, before you sign:")
-        for line in parties_of(study):
-            say(line)
+        if not confirmed:
+            say("It names these peers. Confirm their fingerprints by another channel, such as the")
+            say("telephone, before you sign:")
+            for line in parties_of(study):
+                say(line)
         return ExitCode.DONE
     own = joint.Policy.read(path)
     if allowed:

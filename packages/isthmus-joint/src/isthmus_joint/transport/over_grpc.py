@@ -424,6 +424,12 @@ def _reason(error: Any) -> str:
     details = str(error.details() or error.code())
     if "CERTIFICATE_VERIFY_FAILED" in details:
         return "the certificate at this address is not the one that the study names"
+    if "Cancelling all calls" in details or "Socket closed" in details:
+        return "the coordinator ended"
+    if "Connection refused" in details:
+        return "nothing listens there, as between runs"
+    if "DNS resolution failed" in details:
+        return "the name of the machine is not known here"
     return printable(details[:LONGEST_REASON])
 
 
