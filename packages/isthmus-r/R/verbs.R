@@ -64,6 +64,33 @@ ist_effect <- function(data, graph, cause, effect, ...) {
   result("effect", estimate, value = estimate$value, standard_error = estimate$standard_error)
 }
 
+#' Test whether a table agrees with a graph.
+ist_validate <- function(data, graph, ...) {
+  answer <- call_python("validate", data, list(...), python_graph(graph))
+  tested <- reticulate::import_builtins()$list(answer$independences)
+  independences <- data.frame(
+    x = vapply(tested, function(i) i$x, ""), y = vapply(tested, function(i) i$y, ""),
+    given = vapply(tested, function(i) paste(unlist(i$given), collapse = ", "), ""),
+    p_value = vapply(tested, function(i) i$p_value, 0),
+    adjusted = vapply(tested, function(i) i$adjusted, 0)
+  )
+  result("validation", answer, agrees = answer$agrees, independences = independences)
+}
+
+#' A graph from its edges, without bnlearn.
+ist_dag <- function(edges, nodes = NULL) {
+  edges <- as.data.frame(edges)
+  if (!is.null(edges$directed) && !all(edges$directed)) {
+    stop("Some edges have no direction. Give the result of ist_learn() itself, or direct them.",
+         call. = FALSE)
+  }
+  if (ncol(edges) < 2) stop("Edges are two columns of names: from, to.", call. = FALSE)
+  from <- as.character(edges[[1]])
+  to <- as.character(edges[[2]])
+  pairs <- lapply(seq_along(from), function(i) reticulate::tuple(from[i], to[i]))
+  library_of_python()$DAG(as.list(if (is.null(nodes)) unique(c(from, to)) else nodes), pairs)
+}
+
 #' What is known about the graph before data are seen.
 ist_knowledge <- function(required = NULL, forbidden = NULL, tiers = list()) {
   pairs <- function(edges) {
@@ -82,7 +109,7 @@ print.isthmus <- function(x, ...) {
 
 # --- arguments ------------------------------------------------------------------------------
 
-WHOLE <- c("draws", "chains", "replicates", "seed", "jobs")
+WHOLE <- c("draws", "chains", "replicates", "seed", "jobs", "permutations")
 MISSING <- c(drop = "DropRows", level = "MissingAsLevel", em = "ExpectationMaximisation")
 
 call_python <- function(verb, data, options, ...) {
@@ -98,12 +125,34 @@ call_python <- function(verb, data, options, ...) {
     options$missing <- ist[[strategy]]()
   }
   for (name in intersect(names(options), c("score", "search", "sampler", "transform"))) {
-    if (is.character(options[[name]])) options[[name]] <- ist[[options[[name]]]]()
+    if (is.character(options[[name]])) options[[name]] <- strategy_named(ist, name, options[[name]])
   }
   if (!is.null(options$kinds)) {
     options$kinds <- do.call(reticulate::dict, as.list(options$kinds))
   }
-  do.call(ist[[verb]], c(list(ist_table(data)), list(...), options))
+  tryCatch(
+    do.call(ist[[verb]], c(list(ist_table(data)), list(...), options)),
+    error = function(e) stop(in_r(conditionMessage(e)), call. = FALSE)
+  )
+}
+
+strategy_named <- function(ist, option, name) {
+  if (!reticulate::py_has_attr(ist, name)) {
+    stop("There is no ", option, " '", name, "'. Give the name of a class of the Python library, ",
+         "such as ", c(score = "'GaussianBIC' or 'BDeu'", search = "'HillClimb' or 'Boss'",
+         sampler = "'OrderMCMC'", transform = "'NormalScores'")[[option]], ".", call. = FALSE)
+  }
+  ist[[name]]()
+}
+
+# A message of the library, with its options as they are written in R.
+in_r <- function(text) {
+  text <- gsub("kinds=\\{'([^']+)': '(\\w+)'\\}", "kinds = c(`\\1` = \"\\2\")", text)
+  text <- gsub("learn\\(data, missing=\\.\\.\\.\\)", "missing = ...", text)
+  text <- gsub("\\bDropRows\\(\\)", "\"drop\"", text)
+  text <- gsub("\\bMissingAsLevel\\(\\)", "\"level\"", text)
+  text <- gsub("\\bExpectationMaximisation\\(\\)", "\"em\"", text)
+  sub("^isthmus\\.errors\\.", "", text)
 }
 
 evidence <- function(values) {
@@ -121,6 +170,8 @@ python_graph <- function(graph) {
     else graph$python$dag
   } else if (inherits(graph, c("bn", "bn.fit"))) {
     from_bnlearn(graph)
+  } else if (is.data.frame(graph) || is.matrix(graph)) {
+    ist_dag(graph)
   } else {
     graph
   }

@@ -44,3 +44,33 @@ test_that("knowledge, scores and kinds are passed on", {
   data$x <- round(data$x)
   expect_error(ist_learn(data, kinds = c(x = "nonsense")), "nonsense")
 })
+
+test_that("graphs are made from edges, without bnlearn", {
+  data <- line()
+  data$z <- data$y + rnorm(nrow(data))
+  edges <- data.frame(from = c("x", "y"), to = c("y", "z"))
+  found <- ist_effect(data, edges, "x", "z")
+  expect_equal(found$value, unname(coef(lm(z ~ x, data))["x"]), tolerance = 1e-6)
+  expect_equal(ist_fit(data, as.matrix(edges))$dag$to, c("y", "z"))
+  expect_equal(unlist(ist_dag(edges[1, ], nodes = c("x", "y", "z"))$nodes), c("x", "y", "z"))
+  expect_error(ist_dag(ist_learn(data)$edges), "direction")
+})
+
+test_that("a table is held against a graph", {
+  data <- line()
+  data$z <- data$y + rnorm(nrow(data))
+  right <- ist_validate(data, data.frame(from = c("x", "y"), to = c("y", "z")))
+  expect_true(right$agrees)
+  expect_equal(right$independences[c("x", "y", "given")], data.frame(x = "x", y = "z", given = "y"))
+  expect_false(ist_validate(data, ist_dag(data.frame("x", "z"), names(data)))$agrees)
+})
+
+test_that("messages name options as R writes them", {
+  data <- line()
+  data$day <- as.Date("2024-01-01") + seq_len(nrow(data))
+  expect_error(ist_learn(data), 'kinds = c(`day` = "days")', fixed = TRUE)
+  data <- line()
+  data$x[1:20] <- NA
+  expect_error(ist_learn(data), 'missing = ... with "drop" or "em"', fixed = TRUE)
+  expect_error(ist_learn(line(), score = "bic"), "no score 'bic'")
+})
