@@ -120,5 +120,7 @@ def test_values_that_may_stand_for_missing_ones_are_warned_of(cell: float | str)
     table = {"x": x, "y": x + rng.normal(size=300), "z": np.where(rare, cell, other)}
     with pytest.warns(ist.errors.NotesWarning) as caught:
         solution = ist.learn(table)
-    assert any(str(cell).rstrip("0.") in n and "'z'" in n for n in caught[0].message.notes)
+    warned = caught[0].message
+    assert isinstance(warned, ist.errors.NotesWarning)
+    assert any(str(cell).rstrip("0.") in note and "'z'" in note for note in warned.notes)
     assert sum("'z'" in note for note in solution.notes) == 1
