@@ -184,7 +184,7 @@ def test_a_key_may_have_a_passphrase(tmp_path: Path) -> None:
     key.save(path, "correct horse")
     assert b"ENCRYPTED" in path.read_bytes()
     assert Identity.load(path, "correct horse").public == key.public
-    with pytest.raises(PassphraseError, match="is needed"):
+    with pytest.raises(PassphraseError, match="protected by a passphrase"):
         Identity.load(path)
     with pytest.raises(PassphraseError, match="is wrong"):
         Identity.load(path, "battery staple")

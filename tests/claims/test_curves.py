@@ -275,7 +275,9 @@ def test_a_search_over_classes_is_replaced_where_the_score_tells_directions() ->
 
 
 @pytest.mark.parametrize("shape", [np.square, np.exp, np.abs])
-@pytest.mark.parametrize(("n", "least", "most"), [(11, 0, 0), (12, 15, 20)])
+@pytest.mark.parametrize(
+    ("n", "least", "most"), [(11, 0, 0), pytest.param(12, 15, 20, marks=pytest.mark.long)]
+)
 def test_tables_that_are_too_short_for_curves_are_not_called_challenged(
     shape: Callable[[Any], Any], n: int, least: int, most: int
 ) -> None:
@@ -291,6 +293,7 @@ def test_tables_that_are_too_short_for_curves_are_not_called_challenged(
     assert all("fewer than 12 rows" in choice for choice in choices) == (n < 12)
 
 
+@pytest.mark.long
 def test_the_network_of_a_graph_of_normal_scores_says_whose_values_it_has() -> None:
     """Its mean of a log-normal variable is 19.9 where the rows have 5.6."""
     rng = np.random.default_rng(0)

@@ -166,7 +166,7 @@ def test_what_is_said() -> None:
     answer = ist.validate(table, LESS)
     assert not answer.agrees
     assert "a and d given c" in str(answer)
-    assert "with shuffled names" in str(answer)
+    assert "Shuffled names cannot tell" in str(answer)  # 13 of 200 are equivalent
     more = ist.DAG(list("abcd"), [*TRUE.edges, ("a", "c")])
     assert [(e.cause, e.effect) for e in ist.validate(table, more).unsupported] == [("a", "c")]
     knowledge = ist.Knowledge(forbidden=[("a", "b")], required=[("a", "c")])
