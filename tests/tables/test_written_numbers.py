@@ -168,4 +168,4 @@ def test_words_among_real_numbers_are_named() -> None:
     column = ist.Frame({"c": cells, "y": Y}).reading()["c"]
     assert column.read_as == "left out"
     assert column.caution is not None
-    assert "If 'n/a', 'unknown' in column 'c' mean missing values" in column.caution
+    assert "If 'n/a', 'unknown' in column 'c' mean a missing value" in column.caution

@@ -93,7 +93,7 @@ def test_the_way_is_named() -> None:
     assert not bow.identified
     assert bow.interval() == (-np.inf, np.inf)
     assert "not identified; hidden common causes" in str(bow)
-    assert ist.effect(table, BOW, "y", "x", hidden=["u"]).zero is ZeroEffect.KNOWLEDGE
+    assert ist.effect(table, BOW, "y", "x", hidden=["u"]).zero is ZeroEffect.GRAPH
     weak = linear(INSTRUMENT, 60, 3, 0.1)
     assert "instruments are weak" in str(ist.effect(weak, INSTRUMENT, "x", "y", hidden=["u"]))
 

@@ -162,8 +162,11 @@ class Reading:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """The notes that nobody asked for, as a strategy for missing values asks for remarks."""
-        return tuple(note for note in self.notes if note not in self.remarks)
+        """The notes that nobody asked for, as a strategy for missing values asks for remarks.
+
+        Doubts are left out: that strategy may have made the level that they are about.
+        """
+        return tuple(n for n in self.notes if n not in (*self.remarks, *self.doubts))
 
     def _kinds(self, name: str) -> str:
         """How to say that a column is discrete."""
