@@ -303,8 +303,8 @@ class _Rows(NamedTuple):
         """
         features, levels = weights.shape
         free = range(levels - 1)
-        # Of differences from the first level. Steps need no more than single precision where the
-        # prior is large enough for the least eigenvalues; the gradient decides where they end.
+        # The Hessian of differences from the first level. Single precision is enough for steps if
+        # the prior is large enough for the least eigenvalues: the gradient decides where they end.
         single = float(self.each.sum()) <= _SINGLE * self.pseudo_count
         precision: Any = np.float32 if single else np.float64
         own = np.zeros((levels - 1, features, levels - 1, features))

@@ -109,15 +109,12 @@ class Reading:
         The call that takes ``kinds``, if it is not the one that a note is about.
     maps
         What a transform did to the numbers of some columns before.
-    doubts
-        Sentences about values that may stand for missing ones.
     """
 
     columns: tuple[ColumnReading, ...] = ()
     remarks: tuple[str, ...] = ()
     read_by: str = ""
     maps: Mapping[str, ColumnMap] = field(default_factory=dict)
-    doubts: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[ColumnReading]:
         return iter(self.columns)
@@ -158,15 +155,12 @@ class Reading:
         few = [c.name for c in self.columns if c.reason in (FEW_VALUES, ORDERED)]
         notes += _few_values(few, self._kinds(few[0])) if few else []
         cautions = (c.caution for c in self.columns if c.caution is not None)
-        return (*notes, *cautions, *self.doubts, *self.remarks)
+        return (*notes, *cautions, *self.remarks)
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """The notes that nobody asked for, as a strategy for missing values asks for remarks.
-
-        Doubts are left out: that strategy may have made the level that they are about.
-        """
-        return tuple(n for n in self.notes if n not in (*self.remarks, *self.doubts))
+        """The notes that nobody asked for, as a strategy for missing values asks for remarks."""
+        return tuple(note for note in self.notes if note not in self.remarks)
 
     def _kinds(self, name: str) -> str:
         """How to say that a column is discrete."""

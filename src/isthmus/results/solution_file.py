@@ -58,7 +58,7 @@ def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
         "status": asdict(attributes["status"]),
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
         "reading": [asdict(column) for column in attributes["reading"].columns],
-        "remarks": (*attributes["reading"].doubts, *attributes["reading"].remarks),
+        "remarks": attributes["reading"].remarks,
         "read_by": attributes["reading"].read_by,
         "maps": plain_maps(attributes["reading"].maps),
         "knowledge": None if knowledge is None else _knowledge(knowledge),

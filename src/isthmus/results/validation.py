@@ -261,9 +261,10 @@ class Validation:
         ]
         if not self.edges:
             return []
-        edges = counted(len(self.edges), "edge" if self.knowledge is None else "required edge")
+        what = "edge" if self.knowledge is None else "required edge"
+        edges = counted(len(self.edges), what)
         if not weak:
-            each = f"the {edges[2:]}" if len(self.edges) == 1 else f"each of the {edges}"
+            each = f"the {what}" if len(self.edges) == 1 else f"each of the {edges}"
             return [f"The data show {each}."]
         more = f" and {len(weak) - _SHOWN} more" if len(weak) > _SHOWN else ""
         return [f"The data do not show {len(weak)} of {edges}: {', '.join(weak[:_SHOWN])}{more}."]

@@ -359,7 +359,7 @@ def finished(
         word = next((level for level in levels if _means_missing(level)), None)
         if word is not None:
             words[column.name] = word
-    return Reading(read, remarks, doubts=(*_of_numbers(numbers), *_of_words(words)))
+    return Reading(read, (*_of_numbers(numbers), *_of_words(words), *remarks))
 
 
 def _means_missing(level: object) -> bool:

@@ -304,8 +304,7 @@ class EffectData(NamedTuple):
         if self.source is None or estimate.zero is not None:
             return estimate
         if isinstance(self.source.missing, DropRows):
-            reading = self.source.reading()
-            estimate = replace(estimate, notes=(*reading.doubts, *reading.remarks))
+            estimate = replace(estimate, notes=self.source.reading().remarks)
         rows = RowTable.of(self.source)
         if rows is not None and rows.groups is None:
             limit = limited_outcome(rows, estimate.effect)

@@ -136,8 +136,10 @@ _HEAVY = 5.0
 """Excess kurtosis of the other rows above which the tails are heavy, and the rows no outliers."""
 _COPIED_ROWS = 0.05
 """Share of copies above which they are noted."""
-_ROWS_HASHED, _HASHED_AT_ONCE = 5_000, 2**16
+_ROWS_HASHED = 5_000
 """About this many rows are compared with each other. All copies of a row are among them."""
+_HASHED_AT_ONCE = 2**16
+"""Rows whose hashes are in memory at a time."""
 _COLUMNS_HASHED = 4
 """Columns with the most different values, which are compared first."""
 _FEWEST_DISTINCT = 20
