@@ -90,3 +90,63 @@ def test_refusals() -> None:
         ist.Series({"x": x, "t": np.zeros(5)}, lags=1, time="t")
     with pytest.raises(MissingValuesError):
         ist.Series({"x": np.array([1.0, np.nan, 2.0])}, lags=1)
+
+
+def _seasonal(seed: int, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of four unrelated series, and a season that all share."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(steps, 4)), rng.normal(scale=2.0, size=7)
+
+
+def test_a_season_is_subtracted_by_steps_and_by_the_calendar() -> None:
+    noise, season = _seasonal(0, 210)
+    start = np.datetime64("2024-01-01")
+    days = start + np.arange(210)
+    values = noise + season[np.arange(210) % 7, None]
+    by_hand = values - np.array([values[k::7].mean(axis=0) for k in range(7)])[np.arange(210) % 7]
+    by_hand += values.mean(axis=0)
+    table = {f"x{i}": values[:, i] for i in range(4)}
+    steps = ist.Series(table, lags=1, season=7)
+    np.testing.assert_allclose(steps.rows()[:, :4], by_hand[1:], atol=1e-12)
+    np.testing.assert_allclose(steps.rows()[:, 4:], by_hand[:-1], atol=1e-12)
+    dated = {"day": days, **table}
+    named = ist.Series(dated, lags=1, time="day", season="weekday")
+    np.testing.assert_allclose(named.rows(), steps.rows(), atol=1e-12)
+    # A gap of 10 days moves the phase, in steps as in the calendar.
+    kept = np.r_[0:100, 110:210]
+    gapped = {name: column[kept] for name, column in dated.items()}
+    counted = ist.Series(gapped, lags=1, time="day", season=7)
+    read = ist.Series(gapped, lags=1, time="day", season="weekday")
+    assert counted.realisations == 2
+    np.testing.assert_allclose(counted.rows(), read.rows(), atol=1e-12)
+
+
+def test_a_common_season_makes_edges_unless_it_is_subtracted() -> None:
+    with_season, without = 0, 0
+    for seed in range(5):
+        noise, season = _seasonal(seed, 700)
+        values = noise + season[np.arange(700) % 7, None]
+        with pytest.warns(UserWarning, match="note"):
+            seasonal = ist.learn(ist.Series(values, lags=1))
+        assert "about every 7 steps" in " ".join(seasonal.notes)
+        with_season += len(seasonal.dag.edges)
+        without += len(ist.learn(ist.Series(values, lags=1, season=7)).dag.edges)
+    assert with_season > 25
+    assert without <= 5 * 22 * 0.02  # pairs that an edge may join, and a rate of false ones
+
+
+def test_calendar_months_differ_in_length() -> None:
+    months = np.arange(np.datetime64("2000-01"), np.datetime64("2020-01"))
+    season = np.random.default_rng(1).normal(size=12)
+    x = season[np.arange(240) % 12]
+    for name in ("month", 12):
+        series = ist.Series({"m": months.astype("M8[D]"), "x": x}, lags=1, time="m", season=name)
+        np.testing.assert_allclose(series.rows(), x.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("season", "said"), [("year", "one of"), (1, "at least 2"), (30, "rows"), ("month", "dates")]
+)
+def test_a_season_that_cannot_be_read_is_refused(season: object, said: str) -> None:
+    with pytest.raises(DataError, match=said):
+        ist.Series({"x": np.arange(60.0)}, lags=1, season=season)  # type: ignore[arg-type]

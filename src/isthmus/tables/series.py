@@ -51,10 +51,13 @@ class Steps:
         Which differences are not one step.
     text
         A sentence about differences that were rounded to one step; empty if all are equal.
+    taken
+        For each difference, the number of steps that it is nearest to.
     """
 
     gaps: NDArray[np.bool_]
     text: str
+    taken: NDArray[np.int64]
 
 
 def refuse_missing_keys(column: NDArray[Any], name: str, role: str) -> None:
@@ -194,7 +197,7 @@ def find_steps(lengths: Floats, within: NDArray[np.bool_], name: str, *, dates: 
     """
     inside = lengths[within]
     if not len(inside):
-        return Steps(np.zeros(len(lengths), dtype=np.bool_), "")
+        return Steps(np.zeros(len(lengths), dtype=np.bool_), "", np.ones(len(lengths), np.int64))
     step = _step(inside)
     ratios = inside / step
     near = ratios[ratios < 1.0 + _NEAR]
@@ -213,7 +216,8 @@ def find_steps(lengths: Floats, within: NDArray[np.bool_], name: str, *, dates: 
     if len(joined) and max(joined.max() - 1.0, 1.0 - joined.min()) > _EXACT:
         ends = [_length(step * float(end), dates=dates) for end in (joined.min(), joined.max())]
         text = f"Differences from {ends[0]} to {ends[1]} in {name!r} count as one step."
-    return Steps(within & far, text)
+    taken = np.rint(np.where(within, lengths / step, 1.0)).astype(np.int64)
+    return Steps(within & far, text, np.maximum(taken, 1))
 
 
 def _step(lengths: Floats) -> float:
@@ -249,6 +253,10 @@ _GAPS = (
     "columns out."
 )
 """What to do about missing values in a series."""
+_CALENDAR = {"weekday": ("M8[D]", 7), "month": ("M8[M]", 12), "hour": ("M8[h]", 24)}
+"""Unit of time, and the number of units after which a season repeats."""
+_FEWEST_PER_PHASE = 5
+"""Subtracting means of fewer rows would take a fifth or more of the variance away."""
 
 
 @final
@@ -276,6 +284,11 @@ class Series(Source):
         in order and without gaps.
     centre
         Whether to subtract the mean of each realisation from its numbers, if their levels differ.
+    season
+        Number of steps after which a season repeats, counted from the first row of each
+        realisation; or ``"weekday"``, ``"month"`` or ``"hour"`` (of the day), read from the dates
+        in `time`. The mean of each phase of the season is subtracted from all numbers, and their
+        mean over all phases added.
     kinds
         How to read some columns, as for `Frame`. By default text and categories are discrete, and
         all numbers and Booleans are continuous.
@@ -308,10 +321,12 @@ class Series(Source):
         by: str | None = None,
         time: str | None = None,
         centre: bool = False,
+        season: int | str | None = None,
         kinds: Mapping[str, AsGiven | str] | None = None,
     ) -> None:
         if lags < 1:
             raise DataError(f"lags must be at least 1; {lags} was given.")
+        _check_season(season)
         tables = list(data) if isinstance(data, (list, tuple)) else [data]
         if not tables:
             raise DataError("There is no series: an empty sequence of tables was given.")
@@ -330,10 +345,14 @@ class Series(Source):
         parts = [part for part in parts if len(part.values)] or parts[:1]
         values = np.concatenate([part.values for part in parts])
         owners = _numbered([part.owners for part in parts])
-        breaks, self._steps = _breaks(parts, owners, time)
+        breaks, self._steps, taken = _breaks(parts, owners, time)
+        numbers = [i for i, v in enumerate(now.variables) if v.kind is Kind.CONTINUOUS]
         if centre:
-            numbers = [i for i, v in enumerate(now.variables) if v.kind is Kind.CONTINUOUS]
             values[:, numbers] = _centred(values[:, numbers], owners)
+        if season is not None:
+            phases = _phases(parts, owners, taken, season)
+            level = values[:, numbers].mean(axis=0)
+            values[:, numbers] = _centred(values[:, numbers], phases) + level
         starts = np.flatnonzero(breaks) + 1
         pieces = np.split(values, starts)
         rows = [_stacked(piece, lags) for piece in pieces]
@@ -500,12 +519,12 @@ def _numbered(owners: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 def _breaks(
     parts: Sequence[_Sorted], owners: NDArray[np.int64], name: str | None
-) -> tuple[NDArray[np.bool_], str]:
-    """Where a realisation ends or has a gap, and a sentence about the time steps."""
+) -> tuple[NDArray[np.bool_], str, NDArray[np.int64]]:
+    """Where a realisation ends or has a gap, a sentence about the steps, and their numbers."""
     ends = np.diff(owners) != 0
     columns = [part.times for part in parts if part.times is not None]
     if name is None or not columns:
-        return ends, ""
+        return ends, "", np.ones(len(ends), dtype=np.int64)
     if len({times.dtype.kind in "mM" for times in columns}) > 1:
         raise SchemaError(f"The column {name!r} has numbers in some tables and dates in others.")
     # The difference between the last row of a table and the first of the next has no meaning.
@@ -513,7 +532,50 @@ def _breaks(
     between = np.concatenate(lengths)[:-1]
     _refuse_repeated(columns, (between == 0) & ~ends, name)
     steps = find_steps(between, ~ends, name, dates=columns[0].dtype.kind in "mM")
-    return ends | steps.gaps, steps.text
+    return ends | steps.gaps, steps.text, steps.taken
+
+
+def _check_season(season: object) -> None:
+    """Refuse what is neither a number of steps nor the name of a part of the calendar."""
+    if season is None or (isinstance(season, str) and season in _CALENDAR):
+        return
+    if isinstance(season, str) or not isinstance(season, Integral) or season < 2:
+        raise DataError(
+            f"season is the number of steps after which it repeats (at least 2), or one of "
+            f"{list(_CALENDAR)}; {season!r} was given."
+        )
+
+
+def _phases(
+    parts: Sequence[_Sorted],
+    owners: NDArray[np.int64],
+    taken: NDArray[np.int64],
+    season: int | str,
+) -> NDArray[np.int64]:
+    """Number the phase of the season that each row belongs to."""
+    if isinstance(season, str):
+        times = [part.times for part in parts if part.times is not None]
+        if not times or any(t.dtype.kind != "M" for t in times):
+            raise DataError(
+                f"season={season!r} is read from dates: name their column with time=, or give the "
+                "number of steps after which the season repeats."
+            )
+        unit, length = _CALENDAR[season]
+        whole = np.concatenate([t.astype(unit) for t in times]).astype(np.int64)
+        phases: NDArray[np.int64] = whole % length
+    else:
+        counted_steps = np.concatenate([[0], np.cumsum(taken)])
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(owners)) + 1])
+        at = np.searchsorted(starts, np.arange(len(owners)), side="right") - 1
+        phases, length = (counted_steps - counted_steps[starts[at]]) % season, season
+    fewest = int(np.bincount(phases, minlength=length).min())
+    if fewest < _FEWEST_PER_PHASE:
+        raise DataError(
+            f"A phase of season={season!r} has {counted(fewest, 'row')}, and its mean needs at "
+            f"least {_FEWEST_PER_PHASE}. Give a longer series or a shorter season, or learn from "
+            "the differences of rows one season apart."
+        )
+    return phases
 
 
 def _refuse_repeated(
@@ -531,7 +593,7 @@ def _refuse_repeated(
 
 
 def _centred(values: Floats, owners: NDArray[np.int64]) -> Floats:
-    """Subtract the mean of each realisation, over all of its stretches."""
+    """Subtract the mean of each group of rows: of a realisation, or of a phase of the season."""
     sizes = np.bincount(owners)
     sums = np.stack([np.bincount(owners, column) for column in values.T], axis=1)
     means = sums / np.maximum(sizes, 1)[:, None]

@@ -555,6 +555,7 @@ a number of steps per length of the series. The share of an autoregressive serie
 0.8 is about 36 divided by its length; that of a random walk is 0.75, of any length."""
 _SEASON, _SEASON_STEPS = 0.35, 60.0
 """The same for the share of the variance at one frequency, with its neighbour."""
+_CALENDAR_PERIODS, _FEWEST_CYCLES = (4, 7, 12, 24), 10
 _SLOWEST, _FASTEST = 7, 0.4
 """Cycles per series, and per step, of a season: slower ones are drifts, and faster ones alternate
 from step to step, as autoregressive series with negative coefficients do."""
@@ -643,10 +644,49 @@ def _between_quarters(realisations: list[Floats]) -> Floats:
     return np.asarray(between / np.where(squares > 0.0, squares, 1.0))
 
 
+def _by_the_calendar(series: Floats) -> tuple[float, Floats]:
+    """Return the season of quarters, weekdays, months or hours that most variables share.
+
+    A season of any shape, such as quiet Sundays, has power at many frequencies. The second value
+    is the share of the variance between its phases, or zero where that is small.
+    """
+    best, shares = 0, np.zeros(len(series))
+    for period in _CALENDAR_PERIODS:
+        cycles = series.shape[1] // period
+        if series.shape[1] < _LONG or cycles < _FEWEST_CYCLES:
+            break
+        whole = series[:, : cycles * period]
+        means = whole.reshape(len(series), cycles, period).mean(axis=1)
+        squares = np.square(whole).sum(axis=1)
+        share = cycles * np.square(means).sum(axis=1) / np.where(squares > 0.0, squares, 1.0)
+        share[share <= _SEASON + (period - 1) / series.shape[1]] = 0.0
+        if (share > 0.0).sum() > max(1, (shares > 0.0).sum()):
+            best, shares = period, share
+    return best, shares
+
+
 def _seasons(names: list[str], series: Floats) -> tuple[str, ...]:
+    period, shares = _by_the_calendar(series)
+    had = "the means of its phases have"
+    if not period:
+        period, shares = _by_frequency(series)
+        had = "one frequency has"
+    found = np.flatnonzero(shares)
+    if len(found) < 2:
+        return ()
+    note = (
+        "Subtract the season with Series(..., season=), or learn from the differences of rows one "
+        f"season apart: {listed([names[k] for k in found])} repeat about every {period:.3g} steps "
+        f"({had} {shares[found].mean():.0%} of the variance). Common seasons lead to false edges."
+    )
+    return (note,)
+
+
+def _by_frequency(series: Floats) -> tuple[float, Floats]:
+    """Return the season of one frequency, whatever its length, in the same form."""
     n = series.shape[1]
     if n < _FEWEST_FOR_SEASONS:
-        return ()
+        return 0.0, np.zeros(len(series))
     # Without a linear trend, which has some of every frequency.
     time = np.linspace(-1.0, 1.0, n)
     power = np.abs(np.fft.rfft(series - np.outer(series @ time, time / (time @ time)))) ** 2
@@ -654,18 +694,12 @@ def _seasons(names: list[str], series: Floats) -> tuple[str, ...]:
     squares = power.sum(axis=1, keepdims=True)
     power /= np.where(squares > 0.0, squares, 1.0)
     pairs = (power[:, :-1] + power[:, 1:])[:, _SLOWEST : int(_FASTEST * n)]
-    least = max(_SEASON, _SEASON_STEPS / n)
-    found = np.flatnonzero(pairs.max(axis=1, initial=0.0) > least)
-    if len(found) < 2:
-        return ()
+    shares = pairs.max(axis=1, initial=0.0)
+    shares[shares <= max(_SEASON, _SEASON_STEPS / n)] = 0.0
+    if not shares.any():
+        return 0.0, shares
     # Between the two frequencies, the weighted mean is closer than either.
-    low = int(pairs[found[0]].argmax()) + _SLOWEST
-    share = power[found[0], low : low + 2]
-    period = n / (low + share[1] / share.sum())
-    note = (
-        f"Learn from the differences of rows one season apart: {listed([names[k] for k in found])} "
-        f"repeat about every {period:.3g} steps (one frequency has "
-        f"{pairs[found].max(axis=1).mean():.0%} of the variance). Common seasons lead to false "
-        "edges."
-    )
-    return (note,)
+    first = int(shares.argmax())
+    low = int(pairs[first].argmax()) + _SLOWEST
+    share = power[first, low : low + 2]
+    return float(n / (low + share[1] / share.sum())), shares
