@@ -97,6 +97,9 @@ def test_the_posterior_and_the_bootstrap_do_not_join_them(shape: str) -> None:
         warnings.simplefilter("ignore")
         posterior = ist.sample(table, draws=20, seed=1)
         ensemble = ist.bootstrap(table, replicates=10, jobs=1)
+    for said in (posterior.choice, ensemble.notes[0]):
+        assert "learned again with `AdditiveEBIC`" in said
+        assert "curved=" not in said  # the curves are counted there, not listed
     edges = np.asarray(posterior.edge_probabilities())
     either = edges + edges.T
     assert either[1:, 1:].max() < 0.9

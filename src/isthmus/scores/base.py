@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
@@ -145,8 +145,8 @@ class EdgePrior(Score[Any, LocalScore]):
     """
 
     base: Score[Any, Any]
-    knowledge: Knowledge
-    doubts: tuple[tuple[str, str, float], ...] = ()
+    knowledge: Knowledge = field(repr=False)
+    doubts: tuple[tuple[str, str, float], ...] = field(default=(), repr=False)
     kind: ClassVar[Kind | None] = None
 
     def __repr__(self) -> str:

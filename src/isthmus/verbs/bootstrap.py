@@ -146,6 +146,7 @@ def bootstrap(
     problem = prepare(
         data, score=score, search=search, **options, transform=transform, structural_em=True
     )
+    chosen = f"Score {described(problem.score)} ({problem.score_reason})"
     model, sentence, directed = problem, "", not problem.objective.equivalent
     if score is None and fits_lines(problem):
         until = math.inf if time_limit is None else begin + problem.waited + time_limit
@@ -170,10 +171,7 @@ def bootstrap(
         end = None if time_limit is None else begin + problem.waited + time_limit
         with reporter_for(progress) as report:
             dags = _in_threads(plan, replicates, threads, end, report)
-    choice = (
-        f"Score {described(problem.score)} ({problem.score_reason}); "
-        f"search {described(search)} ({reason}).{sentence}"
-    )
+    choice = f"{chosen}; search {described(search)} ({reason}).{sentence}"
     notes = [choice, *resampler.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")

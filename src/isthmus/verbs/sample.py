@@ -145,7 +145,7 @@ def sample(
         choose=choose_marginal_likelihood,
         time_limit=time_limit,
     )
-    sentence = ""
+    chosen, sentence = f"Score {described(problem.score)} ({problem.score_reason})", ""
     of_scale: tuple[str, ...] = ()
     if score is None and isinstance(problem.score, (BGe, DegenerateGaussian)):
         until = math.inf if time_limit is None else begin + problem.waited + time_limit
@@ -183,8 +183,7 @@ def sample(
         chains=result.chains,
         status=status,
         disclosure=problem.source.disclosure(),
-        choice=f"Score {described(problem.score)} ({problem.score_reason}); "
-        f"sampler {described(sampler)} ({reason}).{sentence}",
+        choice=f"{chosen}; sampler {described(sampler)} ({reason}).{sentence}",
         log_weights=result.log_weights,
         log_prior=_log_prior(problem, ensemble),
         exact_edges=result.edge_probabilities,
