@@ -11,6 +11,7 @@ from tests.notes import noted
 
 import isthmus as ist
 from isthmus.errors import SchemaError
+from isthmus.networks import MixedNetwork
 
 pytestmark = pytest.mark.skipif(
     find_spec("pandas") is None or find_spec("sklearn") is None,
@@ -172,3 +173,52 @@ def test_the_checks_of_scikit_learn(kind: str) -> None:
 
     results = check_estimator(BayesianNetwork(target_kind=kind), on_fail=None)
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+
+
+def _in_two_units(rng: np.random.Generator, n: int) -> dict[str, Any]:
+    """Return an outcome with a cause, and a number that some clinics write in another unit."""
+    pulse = rng.normal(size=n)
+    y = (pulse + rng.normal(size=n) > 0.5).astype(int) + (rng.random(n) < 0.2)
+    protein = rng.normal(7.0, 1.0, n) * np.where((y != 1) & (rng.random(n) < 0.4), 9.0, 1.0)
+    wide = {f"w{i}": y * (i < 2) + rng.normal(size=n) for i in range(8)}
+    return {"pulse": pulse, "protein": protein, **wide, "y": np.array(list("abc"))[y]}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_probabilities_are_better_than_shares_if_numbers_are_far_from_normal(share: float) -> None:
+    pd = pytest.importorskip("pandas")
+    from sklearn.metrics import log_loss
+
+    from isthmus.sklearn import BayesianNetwork
+
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(_in_two_units(rng, 700))
+    X, y = table.drop(columns="y"), table["y"]
+    X = X.mask(pd.DataFrame(rng.random(X.shape) < share, columns=X.columns))
+    # The rows of the clinics tell nothing else, so that the number is a child of the outcome.
+    knowledge = ist.Knowledge(tiers=[["pulse"], ["y"], ["protein", *(f"w{i}" for i in range(8))]])
+    missing = ist.ExpectationMaximisation() if share else None
+    model = BayesianNetwork(missing=missing, knowledge=knowledge).fit(X[:300], y[:300])
+    assert "protein" in model.network_.dag.children("y")
+    assert not model.predictor_.dag.children("y")
+    shares = y[:300].value_counts(normalize=True).sort_index().to_numpy()
+    constant = log_loss(y[300:], np.tile(shares, (400, 1)), labels=model.classes_)
+    loss = log_loss(y[300:], model.predict_proba(X[300:]), labels=model.classes_)
+    assert isinstance(model.network_, MixedNetwork)
+    before = model.network_.predict_probabilities(X[300:], "y")
+    assert loss < 0.95 * constant
+    assert loss < log_loss(y[300:], np.asarray(before), labels=model.classes_)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_normal_children_of_the_target_stay_in_the_network() -> None:
+    pd = pytest.importorskip("pandas")
+    from isthmus.sklearn import BayesianNetwork
+
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, 200)
+        table = pd.DataFrame({"x": y + rng.normal(size=200), "w": rng.normal(size=200) - y})
+        model = BayesianNetwork(target_kind="discrete").fit(table, y)
+        assert model.predictor_ is model.network_

@@ -20,7 +20,7 @@ from isthmus.tables.infer_kinds import NUMBERS
 from isthmus.tables.kinds import as_kind
 from isthmus.tables.written_numbers import Writing, writing_of
 from isthmus.verbs.arguments import check_score, check_seed
-from isthmus.verbs.evaluate import log_likelihood
+from isthmus.verbs.evaluate import for_target, log_likelihood
 from isthmus.verbs.learn import learn
 
 try:
@@ -105,6 +105,11 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         The learned solution; see `isthmus.Solution`.
     network_
         The graph with its parameters.
+    predictor_
+        The network of `predict` and `predict_proba`. It is `network_`, unless probabilities of the
+        levels of the target are much too sharp there, even in the rows of `fit`, because numbers
+        that depend on it are far from normal. Then the target has a regression on its Markov
+        blanket or on its parents, or its shares, and depends on nothing else.
     target_
         Name of the variable to predict, or None.
     writings_
@@ -200,8 +205,14 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             v: w for v, c in used.items() if (w := _writing(c, zeros=True)) is not None
         }
         self.__dict__.pop("classes_", None)  # of an earlier fit
+        self.predictor_ = self.network_
         if self.target_ is not None and self.target_ in self.network_.levels:
             self.classes_ = np.array(self.network_.levels[self.target_])
+            filled = self._with_level(table)
+            rows = {v: self._as_read(v, filled[v]) for v in self.network_.dag.nodes}
+            self.predictor_ = for_target(
+                self.network_, self.solution_, rows, self.target_, self.pseudo_count
+            )
         return self
 
     def _checked(self, y: Any) -> NDArray[Any]:
@@ -246,7 +257,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable level, or the expected value, of the target for each row."""
         table, target, rows = self._question(X)
-        found: NDArray[Any] = self.network_.predict(table, target, **self._about_levels())
+        found: NDArray[Any] = self.predictor_.predict(table, target, **self._about_levels())
         return found if table else np.repeat(found, rows, axis=0)
 
     # As in scikit-learn, a regressor has no such method.
@@ -254,8 +265,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the levels of a discrete target, ordered as `classes_`."""
         table, target, rows = self._question(X)
-        assert not isinstance(self.network_, GaussianNetwork)
-        found = self.network_.predict_probabilities(table, target, unseen=self.unseen)
+        assert not isinstance(self.predictor_, GaussianNetwork)
+        found = self.predictor_.predict_probabilities(table, target, unseen=self.unseen)
         return found if table else np.repeat(found, rows, axis=0)
 
     def score(self, X: Any, y: Any = None) -> float:

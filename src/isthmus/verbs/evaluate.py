@@ -22,12 +22,19 @@ from isthmus.errors import (
     a_type,
 )
 from isthmus.frames import columns_of
-from isthmus.graphs import Knowledge
+from isthmus.graphs import DAG, Knowledge
 from isthmus.networks import DiscreteNetwork, MixedNetwork, Network
 from isthmus.networks.column_maps import ColumnMap, read_column
-from isthmus.networks.columns import Unseen, encode_columns, is_absent, label_array, refuse_dates
+from isthmus.networks.columns import (
+    Unseen,
+    encode_columns,
+    is_absent,
+    label_array,
+    refuse_dates,
+    shares,
+)
 from isthmus.options import check_pseudo_count
-from isthmus.results import CrossValidation
+from isthmus.results import CrossValidation, Solution
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.tables import Frame, Missing, TimeUnit, as_source, transformed
 from isthmus.verbs.arguments import (
@@ -280,3 +287,96 @@ def _columns(schema: Schema, rows: Floats) -> dict[str, NDArray[Any]]:
                 column[absent] = None
         columns[variable.name] = column
     return columns
+
+
+# --- Probabilities of one variable, challenged in the rows that the network was fitted to ---------
+
+_CHALLENGED, _COMPLETE = 1000, 50
+"""Number of rows in which probabilities are challenged, and of those that are complete for the
+Markov blanket of the target, above which others are left out."""
+_WEIGHTS = np.linspace(0.0, 1.0, 41)
+_SMALLEST = 1e-300
+
+
+def for_target(
+    network: Network,
+    solution: Solution,
+    table: Mapping[str, NDArray[Any]],
+    target: str,
+    pseudo_count: float,
+) -> Network:
+    """Return a network that predicts a discrete target at least as well as its shares do.
+
+    By the rule of Bayes, the probabilities of levels rest on the density of their children. Where
+    these are numbers that are far from normal within levels, such as a mixture of two units,
+    probabilities are much too sharp. They are challenged by weights between them and the shares
+    of the levels: if less weight describes the rows much better, the target gets a regression on
+    its Markov blanket, or on its parents, or its shares.
+
+    Parameters
+    ----------
+    network
+        The network of the solution.
+    solution
+        The solution that has learned it from these rows.
+    table
+        The rows, as the network reads them.
+    target
+        The variable that is predicted.
+    pseudo_count
+        Weight of the prior, as for `isthmus.fit`.
+    """
+    own = network.dag
+    if not isinstance(network, MixedNetwork) or all(
+        network.conditionals[child].levels for child in own.children(target)
+    ):
+        return network
+    parts = _challenging_rows(network, table, target)
+    codes = encode_columns(
+        {target: network.levels[target]},
+        {target: read_column(network.maps, target, parts[target])},
+        "error",
+    )[target].astype(np.intp)
+    n, size = len(codes), len(network.levels[target])
+    whole = len(table[target])
+    constant = np.log((np.bincount(codes, minlength=size) + 1.0 / size) / (n + 1.0))
+
+    def logs(model: MixedNetwork) -> Floats:
+        found: Floats = np.asarray(model.predict_probabilities(parts, target))
+        return np.log(np.maximum(found, _SMALLEST))
+
+    def total(logarithms: Floats) -> float:
+        return float(logarithms[np.arange(n), codes].sum()) * whole / n
+
+    try:
+        stated = logs(network)
+    except DataError:  # rows that are too improbable to say anything of
+        return network
+    tempered = [total(np.log(shares(w * stated + (1.0 - w) * constant))) for w in _WEIGHTS]
+    present, price = total(stated), float(np.log(whole))
+    if max(tempered) - present <= price:
+        return network
+    least = total(np.tile(constant, (n, 1))) - 0.5 * price * (size - 1)
+    kept = [edge for edge in own.edges if target not in edge]
+    for given in dict.fromkeys((own.markov_blanket(target), own.parents(target), ())):
+        dag = DAG(own.nodes, [*kept, *((v, target) for v in given)])
+        other = replace(solution, dag=dag, equivalent=False, parameters_kept=None)
+        model = other.fit(pseudo_count=pseudo_count)
+        assert isinstance(model, MixedNetwork)
+        score = total(logs(model)) - 0.5 * price * model.conditionals[target].parameters
+        if score > present and (score >= least or not given):
+            return model
+    return network
+
+
+def _challenging_rows(
+    network: MixedNetwork, table: Mapping[str, NDArray[Any]], target: str
+) -> dict[str, NDArray[Any]]:
+    """Return some rows, complete ones for the Markov blanket of the target if there are enough."""
+    near = network.dag.markov_blanket(target)
+    absent = [np.array([is_absent(cell) for cell in table[v].tolist()]) for v in (target, *near)]
+    rows = np.flatnonzero(~np.any(absent, axis=0))
+    if len(rows) < _COMPLETE:
+        rows = np.flatnonzero(~absent[0])
+    rows = np.random.default_rng(0).permutation(rows)[:_CHALLENGED]
+    return {v: table[v][rows] for v in network.dag.nodes}
