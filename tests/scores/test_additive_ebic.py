@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
-from isthmus.scores.additive import spread_ratios
 from isthmus.scores.base import small_sample_prices
+from isthmus.scores.unequal_spread import spread_ratios
 from isthmus.statistics import Moments
 from isthmus.testing import check_score
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.scores.additive import spread_ratios
+from isthmus.scores.unequal_spread import spread_ratios
 from isthmus.statistics import Moments
 from isthmus.tables.groups import within_groups
 

@@ -30,10 +30,10 @@ class ImpliedIndependence:
     given
         The parents of `y`; of a PAG, a set that separates the two.
     p_value
-        The p-value of the independence. With rows in memory it is the larger one of two: that from
-        sums, and that of a test which allows for unequal variances.
+        The p-value of the independence, the larger one of two: that for noise of constant variance,
+        and that of a test which allows for unequal variances, from rows or from sums of functions.
     p_from_sums
-        The p-value from sums alone, which is the same wherever the rows are.
+        The p-value for noise of constant variance, which is the same wherever the rows are.
     adjusted
         The p-value after Holm's correction for the number of independences.
     """

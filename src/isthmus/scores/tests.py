@@ -275,10 +275,10 @@ class NonlinearLikelihoodRatio(Score[Moments, IndependenceTest]):
     that are conditioned on, and then also on functions of the other variable. They are independent
     if neither regression improves: the p-value is the smaller one of both, corrected for two tests
     (Šidák). So curves are seen that `FisherZ` misses, and straight lines with a little less power.
-    Effects must be sums of smooth curves; interactions leave dependence. With rows in memory,
-    `learn` also asks for noise whose variance is not constant, and takes the larger p-value. Needs
-    the moments of the basis functions only, so it works wherever sums do; in an engine and in a
-    federation, the variance is assumed to be constant.
+    Effects must be sums of smooth curves; interactions leave dependence. `learn` also asks for
+    noise whose variance is not constant, and takes the larger p-value. Needs the moments of the
+    basis functions only, so it works wherever sums do; there, the second test sees lines and
+    parabolas.
 
     Parameters
     ----------
@@ -437,11 +437,11 @@ class FisherZ(Score[Moments, IndependenceTest]):
     """Test of partial correlations by Fisher's z transform, for continuous variables.
 
     The variables are independent given others if their partial correlation is zero, which holds for
-    linear relations with normal noise. With rows in memory, `learn` also asks for noise whose
-    variance may depend on the others, and takes the larger p-value. If the others determine
-    one of the variables, the test tells nothing, and the p-value is NaN. Needs moments only, so it
-    works wherever sums do: in a warehouse, and across organisations. There, the variance is assumed
-    to be constant.
+    linear relations with normal noise. `learn` also asks for noise whose variance may depend on the
+    others, and takes the larger p-value: with rows in memory, or from sums of functions of the
+    columns. If the others determine one of the variables, the test tells nothing, and the p-value
+    is NaN. Needs moments only, so it works wherever sums do: in a warehouse, and across
+    organisations.
 
     Parameters
     ----------
@@ -516,11 +516,10 @@ class MixedLikelihoodRatio(Score[Moments, IndependenceTest]):
     A discrete variable with r levels is represented by r - 1 indicator columns, as in
     `DegenerateGaussian`, and two variables are independent given others if all partial correlations
     of their columns are zero (Wilks' lambda, with Bartlett's correction for few rows). Interactions
-    of discrete variables that change no mean are missed. With rows in memory, `learn` also allows
-    for unequal variances, and for curves of numbers that are conditioned on, such as the share of a
-    level that follows a logit. If the others determine one of the variables, the test tells
-    nothing, and the p-value is NaN. Needs moments only; in an engine and in a federation, variances
-    are assumed to be equal, and effects of numbers to be lines.
+    of discrete variables that change no mean are missed. `learn` also allows for unequal variances,
+    and for curves of numbers that are conditioned on, such as the share of a level that follows a
+    logit: with rows in memory, or from sums of functions of the columns. If the others determine
+    one of the variables, the test tells nothing, and the p-value is NaN. Needs moments only.
 
     Parameters
     ----------

@@ -50,12 +50,9 @@ from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import AnyScore, AnySearch
 from isthmus.verbs.defaults import choose_search, reporter_for
 from isthmus.verbs.notes_rows import listed
-from isthmus.verbs.prepare import Problem, prepare, with_prior
+from isthmus.verbs.prepare import MOST_COLUMNS, Problem, bound, prepare, with_prior
 from isthmus.watch import Ending, Progress, Status, drive
 
-MOST_COLUMNS = 300
-"""Columns of a table whose graph is challenged by curves: of more, the products of all functions
-would take longer than the search. Not tuned."""
 _ROUNDS = 8
 """Times that the search is repeated with further curves; two or three are usual."""
 _SEARCHES = 4
@@ -416,6 +413,7 @@ def judged_by(problem: Problem, model: Problem) -> Problem:
         plain_score=model.plain_score,
         score_reason=_CURVED,
         objective=model.objective,
+        unheld=model.unheld,
     )
 
 
@@ -423,9 +421,13 @@ def with_score(problem: Problem, score: AnyScore, reason: str = "") -> Problem:
     """Return the same data with another score, and with the functions that it needs."""
     source, statistics = problem.source, problem.statistics
     if score.basis is not None and not statistics.schema.has_features:
-        source = WithFeatures(source, score.basis)
-        statistics = source.moments()
+        if problem.wide is not None and score.basis == AdditiveEBIC().basis:
+            source, statistics = problem.wide
+        else:
+            source = WithFeatures(source, score.basis)
+            statistics = source.moments()
     chosen = with_prior(score, problem.knowledge, source) if problem.knowledge.has_prior else score
+    objective, _, unheld = bound(chosen, statistics, source)
     return replace(
         problem,
         source=source,
@@ -433,7 +435,8 @@ def with_score(problem: Problem, score: AnyScore, reason: str = "") -> Problem:
         score=chosen,
         plain_score=score,
         score_reason=reason or problem.score_reason,
-        objective=chosen.bind(statistics),
+        objective=objective,
+        unheld=unheld,
     )
 
 

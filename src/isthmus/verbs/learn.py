@@ -208,9 +208,10 @@ def learn(
     dag = DAG.from_parents(problem.objective.nodes, result.parents)
     if requesting is not None:
         problem = requesting.completed(problem, dag)
+    unheld = f" {problem.unheld}" if problem.unheld else ""
     choice = (
         f"Score {described(problem.score)} ({problem.score_reason}); "
-        f"search {described(search)} ({reason}).{sentence}"
+        f"search {described(search)} ({reason}).{sentence}{unheld}"
     )
     value, equivalent = result.score, problem.objective.equivalent
     explained, ranked, on_scores, of_search = False, False, False, result.notes

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from isthmus.errors import GraphError, MismatchError, warn
+from isthmus.errors import GraphError, IsthmusError, MismatchError, warn
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.networks.column_maps import ColumnMap
 from isthmus.objectives import LOCAL_SCORES, IndependenceTest, Objective
@@ -23,8 +23,8 @@ from isthmus.objectives.correlations import CORRELATIONS
 from isthmus.options import described
 from isthmus.results import Provenance, Reading, Solution, Status
 from isthmus.scores.base import EdgePrior
-from isthmus.scores.noise_tests import hold_level
 from isthmus.scores.requested import on_request
+from isthmus.scores.unequal_spread import functions_for, hold_level, hold_level_of_sums
 from isthmus.searches import PAGSearch, SearchResult
 from isthmus.searches.base import Accepts
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema, Statistic, Summary
@@ -176,6 +176,10 @@ def refuse_joint_bootstrap(data: object, search: AnySearch | None) -> None:
 _SECONDS_PER_PAIR = 5e-8
 """Lower bound of the time per pair of columns until a search can start. With 10,000 columns and 200
 rows it was twice that on one core."""
+MOST_COLUMNS = 300
+"""Columns for which functions are summed to challenge an answer: the products of those of more
+would take longer than the search. Not tuned."""
+_UNEQUAL = "Not challenged by unequal spread: {}."
 _HARDLY = 0.5
 """Seconds by which a time limit may be exceeded without a warning."""
 
@@ -205,6 +209,10 @@ class Problem:
         Background knowledge as the user gave it, and that time does not run backwards.
     waited
         Seconds that others took to give the statistics, which do not count for a time limit.
+    wide
+        The source with functions of the columns and their moments, if a test needed them.
+    unheld
+        Why a test assumes noise of constant variance; empty if it does not.
     """
 
     source: Source
@@ -217,6 +225,8 @@ class Problem:
     objective: Objective
     knowledge: Knowledge
     waited: float
+    wide: tuple[Source, Moments] | None = None
+    unheld: str = ""
 
     @property
     def constraints(self) -> BoundKnowledge:
@@ -355,12 +365,23 @@ def prepare(
     else:
         reading = reading.with_constants(constants)
     reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
-    objective = _bound(chosen, statistics, source)
+    objective, wide, unheld = bound(chosen, statistics, source)
     require_capability(chosen, objective.capabilities, accepts, search)
     nodes = set(objective.nodes)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in nodes})
     return Problem(
-        source, schema, reading, chosen, reason, plain, statistics, objective, known, waited
+        source,
+        schema,
+        reading,
+        chosen,
+        reason,
+        plain,
+        statistics,
+        objective,
+        known,
+        waited,
+        wide,
+        unheld,
     )
 
 
@@ -523,16 +544,36 @@ def _by_column(source: Source, score: AnyScore, accepts: Accepts | None, dag: DA
     return columns is not None and not source.has_missing and len(columns.columns[0]) < width
 
 
-def _bound(score: AnyScore, statistics: Summary, source: Source) -> Objective:
-    """Bind a score; a test of moments also gets the rows, if they are in memory."""
+def bound(
+    score: AnyScore, statistics: Summary, source: Source
+) -> tuple[Objective, tuple[Source, Moments] | None, str]:
+    """Bind a score; a test of moments is also asked again for unequal spread.
+
+    That takes the rows, if they are in memory, or else sums of functions of the columns. The second
+    item is the source with these functions and their moments, and the third one says why the test
+    is not asked again.
+    """
     if isinstance(statistics, RequestedCounts):
-        return on_request(score, statistics).objective()
+        return on_request(score, statistics).objective(), None, ""
     objective: Objective = score.bind(statistics)
-    if isinstance(objective, IndependenceTest) and not source.has_missing:
-        complete = source.complete_columns()
-        if complete is not None:
-            return hold_level(score, objective, complete.schema, complete.columns)
-    return objective
+    basis = functions_for(score)
+    if basis is None or not isinstance(objective, IndependenceTest):
+        return objective, None, ""
+    if source.has_missing or not isinstance(statistics, Moments):
+        return objective, None, _UNEQUAL.format("values are missing")
+    complete = source.complete_columns()
+    if complete is not None:
+        return hold_level(score, objective, complete.schema, complete.columns), None, ""
+    if len(statistics.schema) > MOST_COLUMNS:
+        return objective, None, _UNEQUAL.format(f"there are more than {MOST_COLUMNS} columns")
+    if statistics.schema.has_features or not statistics.schema.of_kind(Kind.CONTINUOUS):
+        return hold_level_of_sums(score, objective, statistics), None, ""
+    try:
+        wide = WithFeatures(source, basis)
+        moments = wide.moments(statistics.schema.names)
+    except IsthmusError:
+        return objective, None, _UNEQUAL.format("functions of the columns cannot be summed here")
+    return hold_level_of_sums(score, objective, moments), (wide, moments), ""
 
 
 def _gather(

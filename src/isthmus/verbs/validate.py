@@ -25,8 +25,8 @@ from isthmus.graphs.pag import separator
 from isthmus.objectives import INDEPENDENCE_TESTS, IndependenceTest
 from isthmus.results.validation import EdgeSupport, ImpliedIndependence, Shuffled, Validation
 from isthmus.scores import FisherZ, MixedLikelihoodRatio
-from isthmus.scores.noise_tests import UnequalSpread
 from isthmus.scores.tests import LikelihoodRatio
+from isthmus.scores.unequal_spread import ChallengedTest, SpreadFromSums
 from isthmus.statistics import CountPlan, Counts, Kind, Schema
 from isthmus.tables import Missing, TimeUnit
 from isthmus.verbs.arguments import (
@@ -49,6 +49,10 @@ _SAME = 1e-9
 _FROM_SUMS = (
     "The p-values are from sums, so they assume noise of constant variance and straight lines; no "
     "rows were at hand to challenge that."
+)
+_SPREAD_FROM_SUMS = (
+    "The p-values are from sums: noise may vary with any one of the columns that are conditioned "
+    "on, and only straight lines and, for mixed tables, curves of these are allowed for."
 )
 
 
@@ -250,7 +254,7 @@ class _Tests:
     def __init__(self, problem: Problem) -> None:
         test = INDEPENDENCE_TESTS.require(problem.objective)
         self._test: IndependenceTest = test
-        self._challenged = isinstance(test, UnequalSpread)
+        self._challenged = isinstance(test, ChallengedTest)
         self._sums: IndependenceTest = (
             problem.score.bind(problem.statistics) if self._challenged else test
         )
@@ -259,6 +263,8 @@ class _Tests:
 
     def remarks(self) -> Sequence[str]:
         """Say what the p-values take for granted."""
+        if isinstance(self._test, SpreadFromSums):
+            return (_SPREAD_FROM_SUMS,)
         if self._challenged or self.tables:
             return ()
         return (_FROM_SUMS,)
