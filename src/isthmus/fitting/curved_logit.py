@@ -142,6 +142,9 @@ class _LogitSearch:
                     more = free * (length - self.lengths[i])
                     if fitted is not None and fitted.score > best.score + more:
                         best, self.lengths[i] = fitted, length
+        if any(self.lengths):  # what was fitted for its likelihood is now fitted to the end
+            ended = self._fitted({}, best.model, trial=False)
+            best = best if ended is None else ended
         return best.model
 
     def _tested(self, chances: Floats) -> dict[tuple[int, int], float]:
@@ -176,7 +179,9 @@ class _LogitSearch:
                         gains[i, length] = gains.get((i, length), 0.0) + weight * gain
         return gains
 
-    def _fitted(self, more: dict[int, int], near: MultinomialLogit | CurvedLogit) -> _Fit | None:
+    def _fitted(
+        self, more: dict[int, int], near: MultinomialLogit | CurvedLogit, *, trial: bool = True
+    ) -> _Fit | None:
         """Fit the regression with the terms so far and some more; None if it has too few rows.
 
         The search for its parameters starts at those of a regression with fewer terms.
@@ -196,7 +201,8 @@ class _LogitSearch:
         numbers = np.concatenate([self.base[:, : len(self.lines)], *chosen], axis=1)
         names = tuple(map(str, range(len(terms))))
         given = family.discrete, family.codes, family.sizes, names, numbers
-        fitted = fit_counts(levels, self.seen, *given, self.pseudo_count, _start(near, terms))
+        start = _start(near, terms)
+        fitted = fit_counts(levels, self.seen, *given, self.pseudo_count, start, trial=trial)
         model = CurvedLogit(family.discrete, family.continuous, terms, fitted.model)
         return _Fit(model, fitted.score, fitted.chances)
 

@@ -6,7 +6,7 @@ the levels sum to zero, in an orthonormal basis. The fit does not depend on whic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -21,6 +21,8 @@ _ITERATIONS = 100
 _NEARLY, _NEARER = 1e-6, 1e-16
 """Expected gain of a Newton step, in nats, below which it is the last one, with the Hessian of its
 point and with that of an earlier one."""
+_TRIAL = 1e-3
+"""The same for a regression of which only the likelihood is asked for."""
 _SLOWER = 0.1
 """Expected gain of a step, as a share of the last one's, above which the Hessian is computed anew:
 it costs as much as ten gradients and more."""
@@ -38,6 +40,10 @@ _OF_EACH = 50
 """Least number of rows of a level in the first stage, if it has them."""
 _FLAT = 1e-8
 """Curvature per row below which a direction is not stretched further."""
+_LEAST_CURVED = 1e-9
+"""Least eigenvalue of a correlation matrix for which equations are solved by its Cholesky factor,
+which takes a tenth of the time of its eigenvectors: less might be rounding."""
+_SMALLEST = float(np.finfo(np.float64).tiny)
 _SINGLE = 1e5
 """Rows for each of the prior up to which Hessians are computed in single precision."""
 _BLOCK = 4096
@@ -120,6 +126,8 @@ def fit_counts(
     numbers: Floats,
     pseudo_count: float,
     start: MultinomialLogit | None = None,
+    *,
+    trial: bool = False,
 ) -> LogitFit:
     """Fit a multinomial logistic regression to the counts of levels in combinations of parents.
 
@@ -131,6 +139,8 @@ def fit_counts(
         As for `fit_logit`, of the combinations instead of the rows.
     start
         A regression of the same parents close to that which is looked for.
+    trial
+        Whether the likelihood is only compared with others: it may be too low by 0.001 nats.
     """
     each = seen.sum(axis=0)
     n = float(each.sum())
@@ -151,7 +161,7 @@ def fit_counts(
         level = level + sum(own.mean(axis=0) for own in start.effects)
         near = np.concatenate([level[None], *terms])
         near -= near.mean(axis=1, keepdims=True)
-    weights = optimum(x, seen, pseudo_count, near)
+    weights = optimum(x, seen, pseudo_count, near, trial=trial)
     logits = weights.T @ x
     logits -= _log_sums(logits)
     slopes = weights[1 : 1 + k] / spread[:, None]
@@ -183,7 +193,14 @@ def contrasts(size: int) -> Floats:
     return basis
 
 
-def optimum(x: Floats, seen: Floats, pseudo_count: float, start: Floats | None = None) -> Floats:
+def optimum(
+    x: Floats,
+    seen: Floats,
+    pseudo_count: float,
+    start: Floats | None = None,
+    *,
+    trial: bool = False,
+) -> Floats:
     """Return the weights (features, levels) of the highest posterior density; they sum to zero.
 
     The search starts on some of the rows, each of which counts for several, and goes on with more
@@ -198,6 +215,8 @@ def optimum(x: Floats, seen: Floats, pseudo_count: float, start: Floats | None =
         Weight of the prior, in rows.
     start
         Weights close to those that are looked for.
+    trial
+        Whether an expected gain of 0.001 nats from a step is small enough to be the last.
     """
     levels, features = len(seen), len(x)
     weights = np.zeros((features, levels)) if start is None else start
@@ -207,7 +226,7 @@ def optimum(x: Floats, seen: Floats, pseudo_count: float, start: Floats | None =
     rows = some = _Rows(x, seen, each, x @ each / each.sum(), pseudo_count)
     size = features * (levels - 1)
     if start is not None and size <= _MORE_PARAMETERS:
-        return _newton(rows, weights)
+        return _newton(rows, weights, (_TRIAL, _TRIAL) if trial else (_NEARLY, _NEARER))
     if np.count_nonzero(seen) >= 2 * _FIRST_ROWS:
         some = rows.part()
     if size > _MORE_PARAMETERS:
@@ -258,11 +277,12 @@ class _Rows(NamedTuple):
         total, gradient = self._prior(weights), self._prior_gradient(weights)
         for x, seen, each in self._blocks():
             logits = weights.T @ x
-            sums = _log_sums(logits)
-            total += float(each @ sums - np.vdot(seen, logits))
-            logits -= sums
+            logits -= logits.max(axis=0)
+            total -= float(np.vdot(seen, logits))
             np.exp(logits, out=logits)
-            logits *= each
+            sums = logits.sum(axis=0)
+            total += float(each @ np.log(sums))
+            logits *= each / sums
             logits -= seen
             gradient += x @ logits.T
         return total, gradient
@@ -310,9 +330,10 @@ class _Rows(NamedTuple):
         own = np.zeros((levels - 1, features, levels - 1, features))
         diagonal = np.zeros((levels - 1, features, features))
         for x, _, each in self._blocks():
-            logits = weights.T @ x
-            logits -= _log_sums(logits)
-            chances = np.exp(logits[1:])
+            chances = weights.T @ x
+            chances -= chances.max(axis=0)
+            np.exp(chances, out=chances)
+            chances = chances[1:] / chances.sum(axis=0)
             some = x.astype(precision, copy=False)
             roots = np.sqrt(each).astype(precision)
             if levels > 2:  # all pairs of levels at once
@@ -362,23 +383,27 @@ def _log_sums(logits: Floats) -> Floats:
     return sums
 
 
-def _newton(rows: _Rows, weights: Floats) -> Floats:
+def _newton(
+    rows: _Rows, weights: Floats, enough: tuple[float, float] = (_NEARLY, _NEARER)
+) -> Floats:
     """Minimise by Newton's method with halved steps, among weights that sum to zero.
 
-    A Hessian serves as long as steps gain much less each time.
+    A Hessian serves as long as steps gain much less each time. The last step is one whose expected
+    gain is below the first number of `enough`, or with the Hessian of an earlier point below the
+    second.
     """
     features, levels = weights.shape
     basis, size = contrasts(levels), features * (levels - 1)
     value, gradient = rows.gradient(weights)
-    parts, gain = None, np.inf
+    solve, gain = None, np.inf
     for _ in range(_ITERATIONS):
         slope, last, fresh = (gradient @ basis).T.reshape(size, 1), gain, False
-        if parts is not None:
-            move = parts.solve(slope / parts.spread[:, None]) / parts.spread[:, None]
+        if solve is not None:
+            move = solve(slope)
             gain = float((slope * move).sum())
-        if parts is None or gain > _SLOWER * last:
-            parts, fresh = spectrum(rows.reduced(weights).reshape(size, size)), True
-            move = parts.solve(slope / parts.spread[:, None]) / parts.spread[:, None]
+        if solve is None or gain > _SLOWER * last:
+            solve, fresh = _solver(rows.reduced(weights).reshape(size, size)), True
+            move = solve(slope)
             gain = float((slope * move).sum())
         direction, length = (basis @ move.reshape(levels - 1, features)).T, 1.0
         limit = value + 1e-12 * abs(value)
@@ -387,11 +412,25 @@ def _newton(rows: _Rows, weights: Floats) -> Floats:
             length *= 0.5
             value, gradient = rows.gradient(weights - length * direction)
         weights = weights - length * direction
-        if gain < (_NEARLY if fresh else _NEARER):
+        if gain < enough[0 if fresh else 1]:
             break
         if length < 1.0:
-            parts = None
+            solve = None
     return weights
+
+
+def _solver(hessian: Floats) -> Callable[[Floats], Floats]:
+    """Return a function that solves linear equations with a positive semidefinite matrix."""
+    spread = np.sqrt(np.maximum(hessian.diagonal(), _SMALLEST))
+    try:
+        root = np.linalg.inv(np.linalg.cholesky(hessian / np.outer(spread, spread)))
+    except np.linalg.LinAlgError:
+        pass
+    else:
+        if np.vdot(root, root) * _LEAST_CURVED < 1.0:
+            return lambda right: (root.T @ (root @ (right / spread[:, None]))) / spread[:, None]
+    parts = spectrum(hessian)
+    return lambda right: parts.solve(right / parts.spread[:, None]) / parts.spread[:, None]
 
 
 def _quasi_newton(rows: _Rows, weights: Floats, turn: Floats, steep: float) -> Floats:
