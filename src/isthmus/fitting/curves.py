@@ -79,16 +79,16 @@ def curve_numbers(
             continuous=tuple(values), numbers=tuple(values.values())
         )
         regression = fit_regression(own, within, pseudo_count)
-        curved = CurvedGaussian(family.discrete, family.continuous, some, regression)
-        found = _bic(curved, own, columns)
+        found = _bic(regression, own, within.columns())
         if found > score:
-            best, score = curved, found
+            best = CurvedGaussian(family.discrete, family.continuous, some, regression)
+            score = found
         if not family.discrete:
             break
     return best
 
 
-def _bic(own: ConditionalGaussian | CurvedGaussian, values: Floats, columns: Columns) -> float:
+def _bic(own: ConditionalGaussian, values: Floats, columns: Columns) -> float:
     n = len(values)
     variance = np.maximum(own.variance(columns, n), 1e-300)
     squares = (values - own.mean(columns, n)) ** 2

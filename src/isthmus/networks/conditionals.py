@@ -6,7 +6,7 @@ Columns are arrays by name: codes of levels for discrete nodes, numbers for cont
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, NamedTuple, Self, TypeAlias, final
@@ -413,15 +413,7 @@ class Factor:
 
     def at(self, columns: Columns) -> Floats:
         """Evaluate the function in each row."""
-        values = np.asarray(columns[self.parent])
-        if self.window is None:
-            found: Floats = (values == self.degree).astype(np.float64)
-            return found
-        low, high = self.window
-        u: Floats = (2.0 * values - low - high) / (high - low)
-        if self.degree == 1:
-            return u
-        return np.asarray(np.cos(self.degree * np.arccos(np.clip(u, -1.0, 1.0))))
+        return next(_evaluated((self,), columns))[1]
 
 
 Term = tuple[Factor, ...]
@@ -440,11 +432,28 @@ def described_term(term: Term, levels: Mapping[str, Sequence[Level]]) -> str:
     return " · ".join(parts)
 
 
+def _evaluated(factors: Iterable[Factor], columns: Columns) -> Iterator[tuple[Factor, Floats]]:
+    """Evaluate functions in each row. The angles of a parent serve for all of its polynomials."""
+    angles: dict[Factor, Floats] = {}
+    for own in factors:
+        values = np.asarray(columns[own.parent])
+        if own.window is None:
+            yield own, (values == own.degree).astype(np.float64)
+            continue
+        low, high = own.window
+        if own.degree == 1:
+            yield own, (2.0 * values - low - high) / (high - low)
+            continue
+        line = replace(own, degree=1)
+        if line not in angles:
+            u = (2.0 * values - low - high) / (high - low)
+            angles[line] = np.arccos(np.clip(u, -1.0, 1.0))
+        yield own, np.cos(own.degree * angles[line])
+
+
 def term_columns(terms: tuple[Term, ...], columns: Columns) -> dict[str, Floats]:
     """Evaluate terms in each row; their names are their numbers."""
-    known: dict[Factor, Floats] = {}
-    for own in {factor for term in terms for factor in term}:
-        known[own] = own.at(columns)
+    known = dict(_evaluated({factor for term in terms for factor in term}, columns))
     values = {}
     for i, (first, *others) in enumerate(terms):
         product = known[first]
