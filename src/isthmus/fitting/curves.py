@@ -479,6 +479,7 @@ def _best(
     np.divide(squares, noise, out=rest_squares, where=noise > 0.0)
     kept = 1.0 - np.einsum("ij,ij->i", left, left) / each
     unit = 1.0 / np.sqrt(each)
+    price = np.log(n) + 2.0 * np.log(len(candidates) * tests)
     tests_of = np.zeros(len(candidates))
     step = max(_AT_ONCE // len(own), 1)
     for start in range(0, len(candidates), step):
@@ -493,6 +494,8 @@ def _best(
         terms = terms[good] / np.sqrt(size[good])[:, None]
         terms *= unit  # of a single row
         gain = terms @ rest
+        paying = gain**2 > price * equation.least  # others cannot, whatever their residuals are
+        good[good], terms, gain = paying, terms[paying], gain[paying]
         # Residuals with the term, and as they would be without their own row (HC3): the sum of
         # squares of the rows that are put together.
         moved = terms * gain[:, None]
@@ -508,7 +511,6 @@ def _best(
         tests_of[start : start + step][good] = gain**2 / np.maximum(
             terms.sum(axis=1), equation.least
         )
-    price = np.log(n) + 2.0 * np.log(len(candidates) * tests)
     # Of terms that are the same given the others, as rounding leaves them, the first.
     place = int(np.argmax(tests_of >= tests_of.max() * (1.0 - _SAME)))
     excess = float(tests_of[place] - price)

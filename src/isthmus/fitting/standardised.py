@@ -257,7 +257,8 @@ class _Shares:
             names = tuple(str(j) for j, size in enumerate(data.sizes) if not size)
             start = replace(model, continuous=names, slopes=slopes)
         given = _by_kind(data.given[self.there], data.sizes)
-        self.last = fit_counts(tuple(range(len(self.seen))), self.seen, *given, 1.0, start)
+        levels = tuple(range(len(self.seen)))
+        self.last = fit_counts(levels, self.seen, *given, 1.0, start, trial=True)
         self.sizes = data.sizes
         return self.last.chances
 
