@@ -262,15 +262,16 @@ def profiles_from(
     columns: Mapping[str, CellType],
     counted: Collection[str],
     ask: Callable[[Mapping[str, CellType]], Mapping[str, Any]],
+    at_once: int = PROFILED,
 ) -> dict[str, Profile]:
     """Profiles from answers named ``rows``, ``c0_values``, ``c0_distinct`` and so on.
 
-    `ask` gets some of the columns at a time: databases limit the width of an answer.
+    `ask` gets so many of the columns at a time: databases limit the width of an answer.
     """
     found = {}
     names = list(columns)
-    for start in range(0, len(names), PROFILED):
-        part = {c: columns[c] for c in names[start : start + PROFILED]}
+    for start in range(0, len(names), at_once):
+        part = {c: columns[c] for c in names[start : start + at_once]}
         told = {key: value or 0 for key, value in ask(part).items()}
         rows = int(told["rows"])
         for c, cells in part.items():

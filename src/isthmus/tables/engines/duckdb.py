@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+import numpy as np
+
+from isthmus import watch
 from isthmus.arrays import Work
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.base import Positions
@@ -19,7 +22,10 @@ from isthmus.tables.engines.base import (
     SummedPatterns,
     batch_rows,
     plain_names,
+    profiles_from,
 )
+from isthmus.tables.infer_kinds import Profile
+from isthmus.tables.kinds import CellType
 
 
 @atexit.register
@@ -53,6 +59,45 @@ class DuckDBEngine(Engine):
 
     def of_table(self, table: Any) -> DuckDBEngine:
         return DuckDBEngine(table)
+
+    def profile(
+        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        """Return the properties of columns; of floats from streamed rows.
+
+        To plan 2,000 aggregates takes far longer than to read 10,000 rows of 500 columns.
+        """
+        numbers = {
+            c: own for c, own in columns.items() if own is CellType.FLOAT and c not in counted
+        }
+        rest = {c: own for c, own in columns.items() if c not in numbers}
+        found = super().profile(rest, counted, rows) if rest else {}
+        if numbers:
+            told = self._ranges(list(numbers), rows)
+            found |= profiles_from(numbers, (), lambda _: told, at_once=len(numbers))
+        return {c: found[c] for c in columns}
+
+    def _ranges(self, columns: Sequence[str], rows: int | None) -> dict[str, float]:
+        """Return how many values columns have, their ranges, and whether there are fractions."""
+        some = self.table if rows is None else self.table.limit(rows)
+        chosen = some.project(", ".join(f"CAST({c} AS DOUBLE) AS {c}" for c in columns))
+        told = {"rows": 0.0} | {f"{c}_values": 0.0 for c in columns}
+        for batch in _reader(chosen, batch_rows(len(columns))):
+            told["rows"] += batch.num_rows
+            for c, array in zip(columns, batch.columns, strict=True):
+                values = (array.drop_null() if array.null_count else array).to_numpy()
+                if not len(values):
+                    continue
+                low, high = float(values.min()), float(values.max())  # NaN if there is one
+                if told[f"{c}_values"]:
+                    low = float(np.minimum(low, told[f"{c}_low"]))
+                    high = float(np.maximum(high, told[f"{c}_high"]))
+                told[f"{c}_low"], told[f"{c}_high"] = low, high
+                told[f"{c}_values"] += len(values)
+                if not told.get(f"{c}_fractions"):
+                    told[f"{c}_fractions"] = float((values != np.round(values)).any())
+            watch.check()
+        return told
 
     def with_times(self, scales: Mapping[str, float]) -> DuckDBEngine:
         types = dict(zip(self.table.columns, map(str, self.table.types), strict=True))
