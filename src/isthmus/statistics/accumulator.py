@@ -218,16 +218,17 @@ class Accumulator:
         with np.errstate(all="ignore"):  # what is not finite is inspected below
             weighted = buffer if weights is None else buffer * weights
             sums = weighted.sum(axis=1)
-            squares = np.einsum("ij,ij->i", weighted, buffer)
-        if self._spoiled or not np.isfinite(squares).all():
-            self._inspect(buffer)
-        if not self._spoiled:
-            small = squares < UNDERFLOW  # constants, or values whose squares are zero
-            self._varies[small] |= buffer[small].any(axis=1)
-            self._sums += sums
             # Upper triangle only, and in blocks, so that Ctrl-C does not wait for large tables.
             for start, stop in row_blocks(len(buffer), self._filled * len(buffer) // _SPEED):
-                self._gram[start:stop, start:] += weighted[start:stop] @ buffer[start:].T
+                products = weighted[start:stop] @ buffer[start:].T
+                squares = products.diagonal()
+                if self._spoiled or not np.isfinite(squares).all():
+                    self._inspect(buffer)
+                    break
+                small = start + np.flatnonzero(squares < UNDERFLOW)  # constants, or tiny values
+                self._varies[small] |= buffer[small].any(axis=1)
+                self._gram[start:stop, start:] += products
+            self._sums += sums
         self._filled = 0
 
     def _inspect(self, buffer: Floats) -> None:
