@@ -92,3 +92,26 @@ def test_margins_by_another_score_are_those_of_its_own_best_graph() -> None:
         for edges in ([("c", "a"), ("c", "b")], [("a", "c"), ("c", "b")], [("c", "b")])
     )
     assert found["b", "c"] == pytest.approx(expected)
+
+
+def share(ensemble: Any, edge: tuple[str, str]) -> float:
+    shares, place = ensemble.edge_probabilities(), ensemble.nodes.index
+    a, b = map(place, edge)
+    return float(shares[a, b] / (shares[a, b] + shares[b, a]))
+
+
+def test_the_bootstrap_leaves_open_what_curves_alone_tell() -> None:
+    table = {v: x[:N] for v, x in effects_of_two_causes(8).items()}
+    learned = ist.learn(table)
+    alone = clear_by_curves_alone(learned) - {*learned.directions.determined}
+    assert len(alone) > 3
+    ensemble = ist.bootstrap(table, replicates=20, seed=1)
+    assert np.mean([share(ensemble, edge) for edge in alone]) < 0.82  # by curves alone 0.91
+
+
+def test_the_bootstrap_keeps_directions_that_both_models_tell() -> None:
+    ensemble = ist.bootstrap(collider(2000), replicates=10, seed=1)
+    for edge in (("x", "z"), ("group", "z"), ("z", "w")):
+        assert share(ensemble, edge) == 1.0
+    required = ist.Knowledge(required=[("z", "x")])
+    assert share(ist.bootstrap(collider(500), replicates=5, knowledge=required), ("z", "x")) == 1.0

@@ -112,16 +112,22 @@ def margins_on_same_pairs(
     edges, knowledge, max_parents
         As for `reversal_margins`.
     """
-    known = without_others(knowledge, dag)
-    watch = Watch()
-    search = Boss(max_parents=max_parents)
-    found = search.search(local, known.bind(local.nodes), np.random.default_rng(0), watch)
-    watch.reraise()
-    best = DAG.from_parents(local.nodes, found.parents)
+    best, known = best_on_same_pairs(local, dag, knowledge, max_parents)
     # A graph that is found for one edge counts for the others, so all are asked for.
     told = best.cpdag(known).directed if local.equivalent else best.edges
     margins = reversal_margins(local, best, told, known, max_parents)
     return {edge: margins.get(edge, 0.0) for edge in edges}
+
+
+def best_on_same_pairs(
+    local: LocalScore, dag: DAG, knowledge: Knowledge, max_parents: int | None = None
+) -> tuple[DAG, Knowledge]:
+    """Return the best graph among those that join no other pairs, and the knowledge of that."""
+    known = without_others(knowledge, dag)
+    watch, search = Watch(), Boss(max_parents=max_parents)
+    found = search.search(local, known.bind(local.nodes), np.random.default_rng(0), watch)
+    watch.reraise()
+    return DAG.from_parents(local.nodes, found.parents), known
 
 
 @final

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -18,9 +18,12 @@ import numpy as np
 
 from isthmus.errors import MissingExtraError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.objectives import LOCAL_SCORES
 from isthmus.options import described
 from isthmus.results import Ensemble
-from isthmus.statistics import Kind, Resampler
+from isthmus.scores import DegenerateGaussian
+from isthmus.searches.reversals import best_on_same_pairs
+from isthmus.statistics import Kind, Moments, Resampler
 from isthmus.tables import Missing, TimeUnit, Transform
 from isthmus.verbs.arguments import (
     AnyScore,
@@ -148,6 +151,7 @@ def bootstrap(
     )
     chosen = f"Score {described(problem.score)} ({problem.score_reason})"
     model, sentence, directed = problem, "", not problem.objective.equivalent
+    lines = None
     if score is None and fits_lines(problem):
         until = math.inf if time_limit is None else begin + problem.waited + time_limit
         again = Again(data, transform, options, search, seed, until=until)
@@ -155,6 +159,7 @@ def bootstrap(
         sentence = f" {challenged.sentence}"
         if challenged.changed:
             model, directed = challenged.problem, challenged.directed
+            lines = challenged.score_of_lines()
             problem = judged_by(problem, model)
             if search is not None and needs_classes(search, problem):
                 search = None
@@ -164,7 +169,7 @@ def bootstrap(
         reason = "as requested"
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
     resampler = model.statistics.resampler(model.source)
-    plan = _Replicates(model, resampler, search, seed, directed=directed)
+    plan = _Replicates(model, resampler, search, seed, directed=directed, lines=lines)
     if threads is None:
         dags = _in_processes(plan, replicates)
     else:
@@ -194,10 +199,11 @@ class _Replicates:
         seed: int,
         *,
         directed: bool,
+        lines: DegenerateGaussian | None,
     ) -> None:
         completes = problem.source.missing is not None and problem.source.missing.completes
         self._completed = problem if completes else None
-        self._directed = directed
+        self._directed, self._lines = directed, lines
         self._score = problem.score
         self._knowledge = problem.knowledge
         self._bound = problem.constraints
@@ -230,7 +236,26 @@ class _Replicates:
         known = self._knowledge
         identified = [(nodes[a], nodes[b]) for a, b in best.identified]
         known = replace(known, required=tuple({*known.required, *identified}))
-        return (dag.cpdag() if known == Knowledge() else dag.cpdag(known)).random_dag(rng)
+        told = dag.cpdag() if known == Knowledge() else dag.cpdag(known)
+        if self._lines is None:
+            return told.random_dag(rng)
+        assert isinstance(statistics, Moments)
+        local = LOCAL_SCORES.require(self._lines.bind(statistics))
+        also, pairs = best_on_same_pairs(local, dag, known)
+        kept = {*told.directed} & {*also.cpdag(pairs).directed}
+        return _random_with(dag, kept | {e for e in dag.edges if not known.permits(*e[::-1])}, rng)
+
+
+def _random_with(dag: DAG, kept: Collection[tuple[str, str]], rng: np.random.Generator) -> DAG:
+    """Return a graph with the same pairs, along a random order that agrees with some directions."""
+    before: dict[str, set[str]] = {node: set() for node in dag.nodes}
+    for a, b in kept:
+        before[b].add(a)
+    place: dict[str, int] = {}
+    while len(place) < len(dag.nodes):
+        free = [v for v in dag.nodes if v not in place and before[v] <= place.keys()]
+        place[free[rng.integers(len(free))]] = len(place)
+    return DAG(dag.nodes, [(a, b) if place[a] < place[b] else (b, a) for a, b in dag.edges])
 
 
 def _in_threads(

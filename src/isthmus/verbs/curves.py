@@ -214,18 +214,23 @@ class Challenged:
         """Return the data with the score of the graph."""
         return judged_by(problem, self.problem) if self.changed else problem
 
-    def lines(self) -> LocalScore | None:
+    def score_of_lines(self) -> DegenerateGaussian | None:
         """Return the score without curves of the same columns, if curves do not tell directions.
 
         Graphs that are equivalent have the same score by it. By one with curves they have not, so
         its margins mix the direction of an edge with how well curves and lines fit.
         """
-        if not self.changed or self.directed:
-            return None
         score = self.problem.plain_score
-        assert isinstance(score, AdditiveEBIC)
-        model = with_score(self.problem, DegenerateGaussian(gamma=score.gamma))
-        return LOCAL_SCORES.require(model.objective)
+        if not self.changed or self.directed or not isinstance(score, AdditiveEBIC):
+            return None
+        return DegenerateGaussian(gamma=score.gamma)
+
+    def lines(self) -> LocalScore | None:
+        """Return that score of the data."""
+        score = self.score_of_lines()
+        if score is None:
+            return None
+        return LOCAL_SCORES.require(with_score(self.problem, score).objective)
 
     def with_doubts(self, gamma: float) -> Challenged:
         """Lower the score of edges that are not in the graph and gain less on the other scale.
