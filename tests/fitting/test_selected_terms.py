@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from isthmus.fitting.curves import CurvedTerm, Equation, RegressionColumn, RowResiduals, _best
+import isthmus as ist
+from isthmus.arrays import Floats
+from isthmus.fitting.curves import (
+    CurvedTerm,
+    Equation,
+    RegressionColumn,
+    RowResiduals,
+    _best,
+    _ScoreTest,
+)
 from isthmus.fitting.effects import grouped, least_squares_residual
 from isthmus.fitting.logit import distinct
+from isthmus.networks import MixedNetwork
+from isthmus.networks.conditionals import CurvedGaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 7, size=(3, 2000)) - 3.0
@@ -53,3 +66,55 @@ def test_residuals_of_rows_that_count_several_times() -> None:
     root = np.sqrt(each)
     weights = np.linalg.lstsq(design * root[:, None], Y[:50] * root, rcond=None)[0]
     np.testing.assert_allclose(found, Y[:50] - design @ weights, atol=1e-12)
+
+
+def _two_rows_apart(seed: int, n: int = 300) -> tuple[Floats, Floats, Floats]:
+    """Return two straight effects, with two rows far away that agree with each other."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    z[:2] = 6.0, 6.1
+    x = z + rng.normal(size=n)
+    y = x + 2.0 * z + rng.normal(size=n)
+    y[:2] += 20.0
+    return z, x, y
+
+
+def test_the_test_without_decisive_rows_is_that_of_the_other_rows() -> None:
+    z, x, y = _two_rows_apart(0, 60)
+    n, term = len(z), z**2
+    design = np.stack([np.ones(n), z, x], axis=1)
+
+    def hc3(some: Any) -> float:
+        wide, own = np.column_stack([design, term])[some], y[some]
+        weights = np.linalg.lstsq(wide, own)[0]
+        hat = wide @ np.linalg.inv(wide.T @ wide) @ wide.T
+        error = (own - wide @ weights) / (1.0 - hat.diagonal())
+        alone = term[some] - design[some] @ np.linalg.lstsq(design[some], term[some])[0]
+        return float((alone @ own) ** 2 / ((alone * error) ** 2).sum())
+
+    residual = y - design @ np.linalg.lstsq(design, y)[0]
+    rows = RowResiduals(design, residual, residual**2, np.ones(n))
+    test = _ScoreTest(rows, np.ones(n), 1e-300)
+    assert test.of(term[None])[0] == pytest.approx(hc3(slice(None)))
+    assert test.without_decisive(term[None]) == pytest.approx(hc3(slice(2, None)))
+    assert hc3(slice(None)) > 50.0 > 5.0 > hc3(slice(2, None))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("apart", [True, False])
+def test_two_rows_do_not_decide_on_a_curve(apart: bool) -> None:
+    """Without the guard, all tables with two rows far away get curves."""
+    dag, found = ist.DAG(list("zxy"), [("z", "x"), ("z", "y"), ("x", "y")]), []
+    for seed in range(10):
+        columns = np.array(_two_rows_apart(seed))
+        if not apart:  # a curve that all rows have
+            columns = columns[:, 2:]
+            columns[2] += 0.4 * columns[0] ** 2
+        table = dict(zip("zxy", columns, strict=True))
+        network = ist.fit(table, dag)
+        curved = isinstance(network, MixedNetwork) and isinstance(
+            network.conditionals["y"], CurvedGaussian
+        )
+        found.append((bool(ist.effect(table, dag, "x", "y").alternatives[0].terms), curved))
+    shares = np.mean(found, axis=0)
+    assert shares.max() <= 0.2 if apart else shares.min() == 1.0

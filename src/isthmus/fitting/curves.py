@@ -17,7 +17,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from isthmus.arrays import Floats
+from isthmus.arrays import Bools, Floats
 from isthmus.fitting.families import ParentRows, fit_levels, fit_regression, robust
 from isthmus.networks import ConditionalGaussian, Hurdle
 from isthmus.networks.conditionals import (
@@ -207,7 +207,7 @@ class _Search:
             if not paying:
                 break
             _, cost, i, length, new = max(paying)
-            if self._robust(new) > cost:
+            if self._robust(new) > cost and self._robust(new, decisive=False) > _LEFT * cost:
                 self.lengths[i] = length
             else:
                 refused.add((i, length))
@@ -238,19 +238,32 @@ class _Search:
         left = 1.0 - explained / max(float(rest[-1, -1]), 1e-300)
         return -0.5 * self.n * log(max(left, 1e-12))
 
-    def _robust(self, new: list[int]) -> float:
-        """Return the same from a test that holds for noise of any variance."""
-        chosen = self._chosen()
-        x = self.z[:, [*chosen, *new]]
-        inverse = np.linalg.pinv(x.T @ x, _RANK, hermitian=True)
-        weights = inverse @ (x.T @ self.z[:, -1])
-        leverage = np.einsum("ij,jk,ik->i", x, inverse, x, optimize=True) + 1.0 / self.n
-        error = (self.z[:, -1] - x @ weights) / np.maximum(1.0 - leverage, 1e-6)
-        scores = x * error[:, None]
-        covariance = inverse @ (scores.T @ scores) @ inverse
-        last = slice(len(chosen), None)
-        inner = np.linalg.pinv(covariance[last, last], _RANK, hermitian=True)
-        return 0.5 * float(weights[last] @ inner @ weights[last])
+    def _robust(self, new: list[int], *, decisive: bool = True) -> float:
+        """Return the same from a test that holds for noise of any variance (HC3).
+
+        Or return the smaller one of both without the rows that add most to the gain, one after the
+        other: see `_ScoreTest.without_decisive`.
+        """
+        z, known, own = self.z, self._chosen(), [*new, -1]
+        for _ in range(0 if decisive else _DECISIVE):
+            rest = _residual(z[:, own], _orthonormal(z[:, known], _RANK))
+            basis = _orthonormal(rest[:, :-1], _SAME)
+            added = basis @ (basis.T @ rest[:, -1])
+            z = np.delete(z, np.argmax(added * rest[:, -1]), axis=0)
+            z = z - z.mean(axis=0)
+        old = _orthonormal(z[:, known], _RANK)
+        rest = _residual(z[:, own], old)
+        basis = _orthonormal(rest[:, :-1], _SAME)
+        weights = basis.T @ rest[:, -1]
+        leverage = (old**2).sum(axis=1) + (basis**2).sum(axis=1) + 1.0 / len(z)
+        error = (rest[:, -1] - basis @ weights) / np.maximum(1.0 - leverage, 1e-6)
+        scores = basis * error[:, None]
+        inner = np.linalg.pinv(scores.T @ scores, _RANK, hermitian=True)
+        gain = 0.5 * float(weights @ inner @ weights)
+        if decisive:
+            return gain
+        share = float(weights @ weights) / max(float(rest[:, -1] @ rest[:, -1]), 1e-300)
+        return min(gain, -0.5 * len(z) * log(max(1.0 - share, 1e-12)))
 
     def _smooth(self, effect: int) -> None:
         """Give a curve the number of terms with the least AIC, with the others as they are."""
@@ -263,6 +276,20 @@ class _Search:
             if aic < least:
                 best, least = length, aic
         self.lengths[effect] = best
+
+
+def _orthonormal(columns: Floats, least: float) -> Floats:
+    """Return an orthonormal basis of columns, without directions of less than this variance."""
+    values, vectors = np.linalg.eigh(columns.T @ columns)
+    some = values > least * len(columns)
+    basis: Floats = columns @ (vectors[:, some] / np.sqrt(values[some]))
+    return basis
+
+
+def _residual(columns: Floats, basis: Floats) -> Floats:
+    """Return what an orthonormal basis leaves of columns."""
+    left: Floats = columns - basis @ (basis.T @ columns)
+    return left
 
 
 # --- Curves and interactions of the variables of an effect, as many as pay for themselves -------
@@ -288,6 +315,8 @@ _ROWS_PER_TERM = 10
 """Rows per coefficient without which no further term is tried."""
 _SAME = 1e-6
 """Share of a term that the others do not explain below which it is not tried."""
+_DECISIVE, _LEFT = 2, 0.75
+"""Number of rows without which a term must have this share of the test that it needs."""
 _SMALLEST = float(np.finfo(np.float64).tiny)
 _AT_ONCE = 2**17
 """Numbers of terms that are computed at a time: they stay in the processor's cache."""
@@ -460,61 +489,114 @@ def _best(
     tests: int,
 ) -> tuple[CurvedTerm, float] | None:
     """Return the term with the largest test, and by how much it exceeds its price."""
-    design, total, squares, noise = equation.fit(chosen)
-    own = equation.each > 0.0
+    residuals = equation.fit(chosen)
+    own = np.flatnonzero(equation.each > 0.0)
     each = equation.each[own]
-    n, k = float(each.sum()), design.shape[1]
+    n, k = float(each.sum()), residuals.design.shape[1]
     if n < rows_needed(k - 1):
         return None
     candidates = [t for t in _candidates(columns, equation.lines, chosen) if t not in chosen]
     if not candidates:
         return None
-    root = np.sqrt(noise * each)
-    left = design * root[:, None]
-    values, vectors = np.linalg.eigh(left.T @ left)
-    some = values > values.max(initial=0.0) * _SAME**2
-    left = left @ (vectors[:, some] / np.sqrt(values[some]))
-    rest, rest_squares = np.zeros(len(each)), np.zeros(len(each))
-    np.divide(total, np.sqrt(noise), out=rest, where=noise > 0.0)
-    np.divide(squares, noise, out=rest_squares, where=noise > 0.0)
-    kept = 1.0 - np.einsum("ij,ij->i", left, left) / each
-    unit = 1.0 / np.sqrt(each)
+    whole = _ScoreTest(residuals, each, equation.least)
     price = np.log(n) + 2.0 * np.log(len(candidates) * tests)
     tests_of = np.zeros(len(candidates))
     step = max(_AT_ONCE // len(own), 1)
     for start in range(0, len(candidates), step):
         part = candidates[start : start + step]
-        terms = np.stack([t.values(columns)[own] for t in part])
-        terms -= (terms @ each)[:, None] / n
-        terms *= root
-        whole = np.einsum("ij,ij->i", terms, terms)
-        terms -= (terms @ left) @ left.T
-        size = np.einsum("ij,ij->i", terms, terms)
-        good = size > _SAME * whole
-        terms = terms[good] / np.sqrt(size[good])[:, None]
-        terms *= unit  # of a single row
-        gain = terms @ rest
-        paying = gain**2 > price * equation.least  # others cannot, whatever their residuals are
+        values = np.stack([t.values(columns)[own] for t in part])
+        tests_of[start : start + step] = whole.of(values, price)
+    while True:
+        # Of terms that are the same given the others, as rounding leaves them, the first.
+        place = int(np.argmax(tests_of >= tests_of.max() * (1.0 - _SAME)))
+        excess = float(tests_of[place] - price)
+        if excess <= 0.0:
+            return None
+        values = candidates[place].values(columns)[own][None]
+        if whole.without_decisive(values) > _LEFT * price:
+            return candidates[place], excess
+        tests_of[place] = 0.0
+
+
+@final
+class _ScoreTest:
+    """Tests of terms that a regression does not have, for noise of any variance (HC3)."""
+
+    def __init__(self, residuals: RowResiduals, each: Floats, least: float) -> None:
+        design, total, squares, noise = residuals
+        self.each, self.noise, self.least = each, noise, least
+        self.n = float(each.sum())
+        self.design = design
+        self.root = np.sqrt(noise * each)
+        left = design * self.root[:, None]
+        values, vectors = np.linalg.eigh(left.T @ left)
+        some = values > values.max(initial=0.0) * _SAME**2
+        self.left = left @ (vectors[:, some] / np.sqrt(values[some]))
+        rest, rest_squares = np.zeros(len(each)), np.zeros(len(each))
+        np.divide(total, np.sqrt(noise), out=rest, where=noise > 0.0)
+        np.divide(squares, noise, out=rest_squares, where=noise > 0.0)
+        self.rest, self.squares = rest, rest_squares
+        self.kept = 1.0 - np.einsum("ij,ij->i", self.left, self.left) / each
+        self.unit = 1.0 / np.sqrt(each)
+
+    def of(self, values: Floats, price: float = 0.0) -> Floats:
+        """Return the tests of terms of shape (terms, rows).
+
+        They are zero of terms that others explain, or that cannot exceed a price.
+        """
+        tests = np.zeros(len(values))
+        good, terms = self._directions(values)
+        gain = terms @ self.rest
+        paying = gain**2 > price * self.least  # others cannot, whatever their residuals are
         good[good], terms, gain = paying, terms[paying], gain[paying]
         # Residuals with the term, and as they would be without their own row (HC3): the sum of
         # squares of the rows that are put together.
         moved = terms * gain[:, None]
-        away = moved * each
-        away -= 2.0 * rest
+        away = moved * self.each
+        away -= 2.0 * self.rest
         away *= moved
-        away += rest_squares
+        away += self.squares
         np.square(terms, out=terms)
-        np.subtract(kept, terms, out=moved)
+        np.subtract(self.kept, terms, out=moved)
         np.maximum(moved, _SAME, out=moved)
         terms *= away
         terms /= np.square(moved, out=moved)
-        tests_of[start : start + step][good] = gain**2 / np.maximum(
-            terms.sum(axis=1), equation.least
-        )
-    # Of terms that are the same given the others, as rounding leaves them, the first.
-    place = int(np.argmax(tests_of >= tests_of.max() * (1.0 - _SAME)))
-    excess = float(tests_of[place] - price)
-    return (candidates[place], excess) if excess > 0.0 else None
+        tests[good] = gain**2 / np.maximum(terms.sum(axis=1), self.least)
+        return tests
+
+    def _directions(self, values: Floats) -> tuple[Bools, Floats]:
+        """Return which terms others do not explain, and these, of length one."""
+        terms = values - (values @ self.each)[:, None] / self.n
+        terms *= self.root
+        whole = np.einsum("ij,ij->i", terms, terms)
+        terms -= (terms @ self.left) @ self.left.T
+        size = np.einsum("ij,ij->i", terms, terms)
+        good = size > _SAME * whole
+        terms = terms[good] / np.sqrt(size[good])[:, None]
+        terms *= self.unit  # of a single row
+        return good, terms
+
+    def without_decisive(self, values: Floats) -> float:
+        """Return the test of one term without the rows that add most to it.
+
+        Two rows far away that agree with each other have no residual with the term, not even if
+        one of them is left out, so that HC3 alone takes them for strong evidence.
+        """
+        shares = self._directions(values)[1][0] * self.rest
+        shares = np.where(self.each <= _DECISIVE, shares * np.sign(shares.sum()), -np.inf)
+        order = np.argsort(-shares, kind="stable")[:_DECISIVE]
+        gone = order[np.cumsum(self.each[order]) <= _DECISIVE]
+        others = np.delete(np.arange(len(self.each)), gone)
+        design, each, noise = self.design[others], self.each[others], self.noise[others]
+        # The regression without them, by one step from that with them.
+        scale, rest = np.sqrt(noise), self.rest[others]
+        target = rest * self.unit[others]
+        step = np.linalg.lstsq(design * self.root[others, None], target, rcond=_SAME)[0]
+        moved = design @ step * scale
+        squares = self.squares[others] - moved * (2.0 * rest - each * moved)
+        total = (rest - each * moved) * scale
+        left = _ScoreTest(RowResiduals(design, total, squares * noise, noise), each, self.least)
+        return float(left.of(values[:, others])[0])
 
 
 def _candidates(
