@@ -117,6 +117,7 @@ from isthmus.verbs.bootstrap import bootstrap
 from isthmus.verbs.changes import changes
 from isthmus.verbs.effect import effect
 from isthmus.verbs.evaluate import cross_validate, log_likelihood
+from isthmus.verbs.find_targets import find_targets
 from isthmus.verbs.fit import fit
 from isthmus.verbs.forecast import forecast, to_frame
 from isthmus.verbs.impute import impute
@@ -226,6 +227,7 @@ __all__ = [
     "datasets",
     "edge",
     "effect",
+    "find_targets",
     "fit",
     "forecast",
     "impute",

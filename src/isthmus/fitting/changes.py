@@ -22,6 +22,9 @@ from isthmus.networks.inference import Elimination
 
 _RANK = 1e-9
 """Share of the largest eigenvalue below which a direction counts as rounding."""
+_ROWS_PER_TERM = 25
+"""Least number of rows per knot of the curves that a change is challenged with."""
+_MOST_KNOTS = 20
 _NOTHING = 1e-10
 """Share of the variance of a node up to which its rest counts as rounding."""
 
@@ -215,10 +218,11 @@ def regression_changed(
 
 
 def rows_changed(before: Floats, after: Floats) -> float:
-    """Return the p-value that a regression is the same, for noise of any shape.
+    """Return the p-value that a regression is the same, for curves and for noise of any shape.
 
-    The larger model has the squares of parents, and a Wald test with the covariance of the products
-    of regressors and residuals (a sandwich), and of squared residuals.
+    Curves of the parents (piecewise lines and products) are fitted to all rows, so that a curve in
+    which parents have moved is no change. What is tested is whether the table adds an intercept,
+    slopes and squares, or changes the variance: a Wald test with robust errors.
 
     Parameters
     ----------
@@ -227,32 +231,73 @@ def rows_changed(before: Floats, after: Floats) -> float:
     """
     from scipy.special import fdtrc
 
-    n = len(before) + len(after)
     both = np.concatenate([before, after])
-    centre, scale = both.mean(axis=0), both.std(axis=0)
-    scale[scale == 0.0] = 1.0
-    estimates, errors = [], []
-    for rows in (before, after):
-        z = (rows - centre) / scale
-        x = np.column_stack([np.ones(len(z)), z[:, :-1], z[:, :-1] ** 2 - 1.0])
-        roots, vectors = np.linalg.eigh(x.T @ x)
-        inverse = (vectors / np.where(roots > _RANK * roots[-1], roots, np.inf)) @ vectors.T
-        slopes = inverse @ (x.T @ z[:, -1])
-        rest = z[:, -1] - x @ slopes
-        variance = float(np.mean(rest**2))
-        if variance <= _NOTHING:
-            return 1.0
-        k = x.shape[1]
-        if len(z) <= k + 2:
-            return 1.0
-        influence = np.column_stack(
-            [x @ inverse * rest[:, None], (rest**2 / variance - 1.0) / len(z)]
-        )
-        estimates.append(np.append(slopes, np.log(variance)))
-        errors.append(influence.T @ influence * len(z) / (len(z) - k))
-    gap, error = estimates[1] - estimates[0], errors[0] + errors[1]
-    roots, vectors = np.linalg.eigh(error)
+    n, p = len(both), both.shape[1] - 1
+    tested = 2 * p + 1
+    if min(len(before), len(after)) <= tested + 2:
+        return 1.0
+    scale = both.std(axis=0)
+    both = (both - both.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
+    x, y = both[:, :-1], both[:, -1]
+    second = np.zeros((n, 1))
+    second[len(before) :] = 1.0
+    lines = np.column_stack([np.ones(n), x, x**2 - 1.0])
+    curves = _orthonormal(np.column_stack([lines, _bends(x, n // (_ROWS_PER_TERM * max(p, 1)))]))
+    block = second * lines
+    rest = y - curves @ (curves.T @ y)
+    if float(np.mean(rest**2)) <= _NOTHING:
+        return 1.0  # the same equation without noise
+    gap, influence, rest = _added(curves, block, rest)
+    variance = float(np.mean(rest**2))
+    if variance <= _NOTHING:
+        return 0.0
+    squares = rest**2 / variance
+    wider, wider_influence, _ = _added(curves, second, squares - curves @ (curves.T @ squares))
+    gap = np.append(gap, wider)
+    influence = np.column_stack([influence, wider_influence])
+    roots, vectors = np.linalg.eigh(influence.T @ influence)
     kept = roots > _RANK * roots[-1]
     wald = float(((vectors[:, kept].T @ gap) ** 2 / roots[kept]).sum())
     freedom = int(kept.sum())
-    return float(fdtrc(freedom, max(n - 2 * len(gap), 1), wald / freedom))
+    return float(fdtrc(freedom, max(n - curves.shape[1] - freedom, 1), wald / freedom))
+
+
+def _bends(x: Floats, terms: int) -> Floats:
+    """Return hinges at quantiles of each column, and products of columns."""
+    found = []
+    knots = min(terms, _MOST_KNOTS)
+    for column in x.T:
+        at = np.unique(np.quantile(column, np.linspace(0.0, 1.0, knots + 2)[1:-1]))
+        found += [np.maximum(column - knot, 0.0) for knot in at]
+    if knots >= x.shape[1]:
+        found += [x[:, i] * x[:, j] for i in range(x.shape[1]) for j in range(i)]
+    return np.column_stack([np.zeros((len(x), 0)), *found])
+
+
+def _orthonormal(x: Floats) -> Floats:
+    """Return an orthonormal basis of the columns."""
+    roots, vectors = np.linalg.eigh(x.T @ x)
+    kept = roots > _RANK * roots[-1]
+    basis: Floats = x @ (vectors[:, kept] / np.sqrt(roots[kept]))
+    return basis
+
+
+def _added(basis: Floats, columns: Floats, rest: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return coefficients of further columns, their influence by row, and what they leave.
+
+    Parameters
+    ----------
+    basis
+        Orthonormal columns that are in the regression.
+    rest
+        What these leave of the variable.
+    """
+    own = columns - basis @ (basis.T @ columns)
+    roots, vectors = np.linalg.eigh(own.T @ own)
+    kept = roots > _RANK * (columns**2).sum()
+    inverse = (vectors[:, kept] / roots[kept]) @ vectors[:, kept].T
+    coefficients = inverse @ (own.T @ rest)
+    rest = rest - own @ coefficients
+    leverage = (basis**2).sum(axis=1) + np.einsum("ij,jk,ik->i", own, inverse, own)
+    influence = own @ inverse * (rest / np.maximum(1.0 - leverage, _NOTHING))[:, None]
+    return coefficients, influence, rest

@@ -37,6 +37,7 @@ from isthmus.results.reading import (
     Release,
 )
 from isthmus.results.solution import Solution, StatisticsKept
+from isthmus.results.targets import FoundTargets, TargetTest
 from isthmus.results.validation import EdgeSupport, ImpliedIndependence, Shuffled, Validation
 from isthmus.watch import Ending, Status
 
@@ -62,6 +63,7 @@ __all__ = [
     "ExactPosteriorDetails",
     "Feature",
     "Forecast",
+    "FoundTargets",
     "Identification",
     "ImpliedIndependence",
     "IndependenceDetails",
@@ -87,6 +89,7 @@ __all__ = [
     "StatisticsKept",
     "Status",
     "StructuralEMDetails",
+    "TargetTest",
     "Validation",
     "WeightDetails",
     "WeightDiagnostics",

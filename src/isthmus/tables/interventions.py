@@ -76,15 +76,8 @@ class Interventions(Source):
         else:
             columns, regime, sets = _of_column(data, targets, column)
         self._columns, self._regime = columns, regime
-        self._pooled = Frame(columns, kinds=kinds)
+        self._pooled = complete_frame(columns, kinds)
         self._targets = tuple(sets)
-        try:
-            self._pooled.schema()
-        except MissingValuesError as refusal:
-            raise MissingValuesError(
-                f"{str(refusal).partition(' Say what to do')[0]} Data of several regimes need "
-                "complete rows: drop the others first, or leave these columns out."
-            ) from refusal
         unknown = sorted(set().union(*sets).difference(self._pooled.schema().names))
         if unknown:
             raise SchemaError(
@@ -225,6 +218,30 @@ def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
 def _of_column(
     data: object, targets: object, column: str
 ) -> tuple[Columns, NDArray[np.int64], list[frozenset[str]]]:
+    columns, labels, regime = regimes_of(data, column)
+    if not isinstance(targets, Mapping) or set(targets) != set(labels):
+        raise SchemaError(
+            f"targets must map each value of {column!r} to the names of its targets, which may be "
+            f"none. The values are {labels[:20]}."
+        )
+    return columns, regime, [_target_set(targets[label]) for label in labels]
+
+
+def complete_frame(columns: Columns, kinds: Mapping[str, AsGiven | str] | None) -> Frame:
+    """Return the table of all regimes, or raise an error if values are missing."""
+    frame = Frame(columns, kinds=kinds)
+    try:
+        frame.schema()
+    except MissingValuesError as refusal:
+        raise MissingValuesError(
+            f"{str(refusal).partition(' Say what to do')[0]} Data of several regimes need "
+            "complete rows: drop the others first, or leave these columns out."
+        ) from refusal
+    return frame
+
+
+def regimes_of(data: object, column: str) -> tuple[Columns, list[Any], NDArray[np.int64]]:
+    """Return the other columns, the values of the column of regimes, and that of each row."""
     columns = _in_memory(AnnotatedTable(data, obs=[column]) if is_annotated(data) else data)
     if column not in columns:
         raise SchemaError(f"There is no column {column!r}. There are: {list(columns)[:20]}.")
@@ -241,12 +258,7 @@ def _of_column(
         raise SchemaError(
             f"The values of {column!r} are of different types. Make them all text, or all numbers."
         ) from None
-    if not isinstance(targets, Mapping) or set(targets) != set(labels.tolist()):
-        raise SchemaError(
-            f"targets must map each value of {column!r} to the names of its targets, which may be "
-            f"none. The values are {labels.tolist()[:20]}."
-        )
-    return columns, regime.ravel(), [_target_set(targets[label]) for label in labels.tolist()]
+    return columns, labels.tolist(), regime.ravel()
 
 
 def _target_set(targets: object) -> frozenset[str]:
