@@ -10,7 +10,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import ArgumentError, MismatchError, MissingValuesError, SchemaError
 from isthmus.fitting.changes import rows_changed
-from isthmus.verbs.find_targets import _SharedTables, _SharedRegressions
+from isthmus.verbs.find_targets import _SharedRegressions, _SharedTables
 
 
 def regimes(seed: int, *, curve: bool = False, moved: tuple[str, ...] = ("b",)) -> dict[str, Any]:
