@@ -17,7 +17,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from isthmus.simulate import (
 )
 from isthmus.simulate.tables import Noise
 from isthmus.statistics import Variable
+from isthmus.statistics.within import moments_within
 from isthmus_joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
 from isthmus_joint.noise.statistics import NoisyEstimate, NoisyRelease, noisy_counts, noisy_moments
 
@@ -66,9 +67,9 @@ class Problem:
     def is_discrete(self) -> bool:
         return not self.bounds
 
-    def study(self, epsilon: float) -> Study:
+    def study(self, epsilon: float, sites: int = SITES, *, within: bool = False) -> Study:
         """A study with noise over these variables."""
-        keys = [Identity.generate() for _ in range(SITES + 2)]
+        keys = [Identity.generate() for _ in range(sites + 2)]
         return Study.draft(
             "Benchmark",
             purpose="accuracy",
@@ -81,6 +82,7 @@ class Problem:
             requests=["counts" if self.is_discrete else "moments"],
             plan=ist.CountPlan.up_to(PARENTS + 1) if self.is_discrete else None,
             privacy=DifferentialPrivacy(epsilon, DELTA),
+            within_sites=within,
         )
 
     def counts(self, n: int, epsilon: float, rng: np.random.Generator) -> NoisyEstimate[Any]:
@@ -95,14 +97,44 @@ class Problem:
 
         return noisy_counts(study, ask)
 
-    def moments(self, n: int, epsilon: float, rng: np.random.Generator) -> NoisyEstimate[Any]:
-        """The moments that a coordinator estimates from the first n rows, round by round."""
-        study = self.study(epsilon)
+    def moments(
+        self,
+        n: int,
+        epsilon: float,
+        rng: np.random.Generator,
+        sites: int = SITES,
+        *,
+        within: bool = False,
+    ) -> NoisyEstimate[Any]:
+        """The moments that a coordinator estimates from the first n rows, round by round.
+
+        Of three sites, each has every third row.
+        """
+        study = self.study(epsilon, sites, within=within)
+        offsets = [np.empty(0)] * sites
+
+        def draw(spread: np.ndarray, scale: float) -> np.ndarray:
+            return np.rint(rng.normal(0.0, scale * spread)).astype(np.int64)
 
         def ask(release: NoisyRelease) -> tuple[list[int], int]:
-            return noisy_total(release, release.integers(self.rows[:n]), rng)[0], SITES
+            rows = [self.rows[:n][k::sites] for k in range(sites)]
+            answers = [release.answer(r, o, draw) for r, o in zip(rows, offsets, strict=True)]
+            offsets[:] = [a.offset for a in answers]
+            return sum(a.numbers for a in answers).tolist(), sites
 
         return noisy_moments(study, ask)
+
+    def levelled(self, sites: int, sd: float, seed: int) -> Problem:
+        """The same rows at sites whose levels differ by so many standard deviations."""
+        rng, spread = np.random.default_rng(seed), self.rows.std(axis=0)
+        levels = rng.normal(0.0, sd, (sites, len(spread))) * spread
+        wider = {v: (low * (1 + sd), high * (1 + sd)) for v, (low, high) in self.bounds.items()}
+        rows = self.rows + levels[np.arange(len(self.rows)) % sites]
+        return replace(self, bounds=wider, rows=rows, sums={})
+
+    def exact_within(self, n: int, sites: int) -> Any:
+        """The moments of the first n rows about the mean of each site."""
+        return moments_within(self.schema, list(self.rows[:n].T), np.arange(n) % sites)
 
     def exact(self, n: int) -> Any:
         """The moments of the first n rows."""

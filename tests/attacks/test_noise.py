@@ -171,13 +171,13 @@ def test_a_round_is_answered_for_one_map_only(tmp_path: Path) -> None:
     """Two maps in one round would be two answers for the price of one."""
     group = consortium(tmp_path, requests=["moments"])
     federation = group.federation()
-    federation.ask(asked(1))
+    federation._sum(asked(1))
     for other in (2.0, 1.0 + 2**-52):
         with pytest.raises(AbortedError):
-            federation.ask(asked(1, other))
+            federation._sum(asked(1, other))
     assert group.why("north") == ["policy"] * 2
-    federation.ask(asked(1))  # the same answer again
-    federation.ask(asked(2, 2.0))
+    federation._sum(asked(1))  # the same answer again
+    federation._sum(asked(2, 2.0))
     spent = Spending.of(group.ledgers["north"].entries()).total
     assert spent == pytest.approx(PRIVACY.rho * (SHARES[1] + SHARES[2]))
 
@@ -213,7 +213,7 @@ def test_two_maps_that_are_asked_at_the_same_time_get_one_answer(tmp_path: Path)
 def test_maps_that_do_not_fit_are_refused(tmp_path: Path, request_: AskMoments) -> None:
     group = consortium(tmp_path, requests=["moments"])
     with pytest.raises((AbortedError, ValueError)):
-        group.federation().ask(request_)
+        group.federation()._sum(request_)
     assert "sent" not in group.events("north")
 
 

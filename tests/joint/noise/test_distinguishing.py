@@ -45,7 +45,7 @@ def answers_of(group: Consortium, ill: list[bool], share: float, runs: int) -> N
     release = noisy_release(REQUEST, group.study)
     site = NoisyAnswers(group.study, group.controller("north")._writer)
     noise = discrete_gaussian(share * release.scale, runs * release.numbers)
-    whole = site.exact(release, rows) + noise.reshape(runs, release.numbers)
+    whole = release.integers(site.rows(rows)) + noise.reshape(runs, release.numbers)
     return whole.astype(np.float64)
 
 
@@ -120,7 +120,7 @@ def test_an_answer_is_the_exact_one_and_the_noise(
     rows = Extract.simulated({"ill": np.array(PEOPLE)}, group.study)
     sent = to_int64(site.numbers(REQUEST, rows))
     assert asked == [(release.scale, release.numbers)]
-    assert np.array_equal(sent, site.exact(release, rows) + np.arange(2) - 1)
+    assert np.array_equal(sent, release.integers(site.rows(rows)) + np.arange(2) - 1)
 
 
 @pytest.mark.parametrize("share", [1.0, 1 / 6])

@@ -31,7 +31,14 @@ DISCRETE = Schema(
 )
 
 
-def study(schema: Schema, requests: list[str], plan: int = 2, **privacy: Any) -> Study:
+def study(
+    schema: Schema,
+    requests: list[str],
+    plan: int = 2,
+    *,
+    within_sites: bool = True,
+    **privacy: Any,
+) -> Study:
     options: dict[str, Any] = {"epsilon": 1.0} | privacy
     keys = [Identity.generate() for _ in range(6)]
     return Study.draft(
@@ -46,6 +53,7 @@ def study(schema: Schema, requests: list[str], plan: int = 2, **privacy: Any) ->
         requests=requests,
         plan=CountPlan.up_to(plan),
         privacy=DifferentialPrivacy(**options),
+        within_sites=within_sites,
     )
 
 

@@ -39,6 +39,7 @@ MIXED = Schema(
 )
 LAYOUT = ColumnLayout(MIXED, {"age": (0.0, 100.0), "dose": (-1.0, 3.0)})
 WIDTH = LAYOUT.width
+NOWHERE = np.zeros(WIDTH - 1)
 
 
 def numbers(d: int) -> Schema:
@@ -67,14 +68,14 @@ def test_no_row_changes_products_by_more_than_their_sensitivity(
 ) -> None:
     """Whatever the coordinator chooses as the map."""
     transform = np.array(entries).reshape(WIDTH, WIDTH)
-    integers = LAYOUT.products(np.array([row]), transform).astype(float)
+    integers = LAYOUT.products(np.array([row]), transform, NOWHERE).astype(float)
     norm = np.linalg.norm(integers / products_spread(WIDTH))
     assert norm <= products_sensitivity(WIDTH)
 
 
 def test_the_sensitivity_of_products_is_nearly_attained() -> None:
     transform = 1e6 * np.random.default_rng(0).normal(size=(WIDTH, WIDTH))
-    integers = LAYOUT.products(np.array([[20.0, 1.0, 1.0]]), transform).astype(float)
+    integers = LAYOUT.products(np.array([[20.0, 1.0, 1.0]]), transform, NOWHERE).astype(float)
     norm = np.linalg.norm(integers / products_spread(WIDTH))
     assert norm > 0.999 * products_sensitivity(WIDTH)
 
@@ -93,7 +94,7 @@ def test_rows_in_the_ball_are_integers_and_add_up() -> None:
     ball = in_ball(LAYOUT.rows(rows), transform)
     assert np.array_equal(ball, np.rint(ball))
     assert np.sqrt((ball**2).sum(axis=1)).max() <= GRID + math.sqrt(WIDTH)
-    for answer in (LAYOUT.survey, lambda x: LAYOUT.products(x, transform)):
+    for answer in (LAYOUT.survey, lambda x: LAYOUT.products(x, transform, NOWHERE)):
         assert np.array_equal(answer(rows), answer(rows[:15]) + answer(rows[15:]))
 
 

@@ -266,7 +266,7 @@ class Study:
         Differential privacy: the budget, and what the noise is computed from; ``None`` for none.
     within_sites
         Whether each site subtracts its own means, so that sites of different levels cause no
-        edges. For exact moments of secure sums, and by default there.
+        edges. For moments of secure sums, and by default there; with noise, the means have it, too.
     """
 
     text: bytes = field(repr=False)
@@ -324,7 +324,7 @@ class Study:
         names = [m.name for m in members if m.name in ("", AUTHOR)]
         top.problems += [f"a site cannot be named {name!r}" for name in names]
         privacy = DifferentialPrivacy.take(top)
-        exact_sums = protocol is not None and protocol.results_add_up and privacy is None
+        adds_up = protocol is not None and protocol.results_add_up
         make = top.record(
             cls,
             text=data,
@@ -339,7 +339,7 @@ class Study:
             features=top.read("features", Expansion.from_dict),
             limits=top.read("limits", _limits) or {},
             privacy=privacy,
-            within_sites=exact_sums and top.take("within_sites", bool, default=True),
+            within_sites=adds_up and top.take("within_sites", bool, default=True),
         )
         top.finish()
         study = make()
@@ -373,8 +373,8 @@ class Study:
 
         By default the study expires after 90 days, names the installed version of this package, and
         its sums have noise for differential privacy with ε = 1; pass `privacy` for another budget,
-        or ``exact=True`` for none: exact sums protect no person from an analyst. `within_sites` is
-        for exact sums only, and neither it nor noise is for two parties.
+        or ``exact=True`` for none: exact sums protect no person from an analyst. Neither noise nor
+        `within_sites` is for two parties.
         """
         protocol = protocol.fitted(members)
         if exact and privacy is not None:
@@ -405,7 +405,7 @@ class Study:
         }
         if privacy is not None:
             tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
-        if protocol.results_add_up and privacy is None:
+        if protocol.results_add_up:
             keys["within_sites"] = within_sites
         variables, sites = variable_entries(schema, bounds), [plain(m) for m in members]
         text = document(keys, {"variables": variables, "sites": sites}, tables)

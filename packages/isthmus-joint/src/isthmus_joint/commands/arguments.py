@@ -225,7 +225,7 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
     draft.add_argument(
         "--pooled",
         action="store_true",
-        help="with --exact: sums of products of all rows. By default each site subtracts its own "
+        help="sums of products of all rows. By default each site subtracts its own "
         "means, so that sites of different levels cause no edges",
     )
     draft.add_argument(
@@ -362,8 +362,6 @@ def _privacy(options: argparse.Namespace, drafted: DraftedRequests) -> Any:
             option = f"--{next(iter(given)).replace('_', '-')}"
             raise FormatError(f"{option} has no effect with --exact. Leave out one of them.")
         return None
-    if options.pooled:
-        raise FormatError("--pooled is for studies with --exact: with noise, sums are pooled.")
     without = "ADMM" if options.method == ADMM else "--missing" if options.missing else ""
     if drafted.features is not None:
         without = f"the basis functions {drafted.features.basis!r}"

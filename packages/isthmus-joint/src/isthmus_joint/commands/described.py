@@ -45,12 +45,14 @@ def described(study: Any) -> str:
 
 
 def products_of(study: Any) -> list[str]:
-    """Return whether products are about the means of sites, for exact sums of products."""
+    """Return whether products are about the means of sites, for sums of products."""
     from isthmus.statistics import Kind
 
     products = {joint.AskMoments.name, joint.AskFeatures.name} & study.requests
-    if study.privacy is not None or not products or not study.protocol.results_add_up:
+    if not products or not study.protocol.results_add_up:
         return []
+    if study.within_sites and study.privacy is not None:
+        return ["  products   about the mean of each site, which has noise and stays there"]
     if study.within_sites and study.schema.of_kind(Kind.DISCRETE):
         return ["  products   about the means of each site; those of levels tell how sites differ"]
     if study.within_sites:

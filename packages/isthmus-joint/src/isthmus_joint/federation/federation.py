@@ -195,8 +195,8 @@ class Federation(Source):
             How to handle missing values: with `ExpectationMaximisation`, values of continuous
             variables; with `DropRows`, every site drops its incomplete rows. Others are refused.
         within_sites
-            Whether each site subtracts its own means before exact sums of products, so that sites
-            of different levels cause no edges. False is for one population that was divided at
+            Whether each site subtracts its own means before sums of products, so that sites of
+            different levels cause no edges. False is for one population that was divided at
             random: the result is then that of a table of all rows.
         """
         from isthmus_joint.federation.simulation import named_tables, simulated

@@ -20,6 +20,7 @@ from isthmus_joint.noise.statistics import (
     NoisyCounts,
     NoisyMoments,
     NoisyRelease,
+    SiteAnswer,
     first_rows,
     planned_pairs,
     widened,
@@ -125,7 +126,7 @@ class NoisyAnswers:
     def __init__(self, study: Study, writer: LedgerWriter) -> None:
         self._study = study
         self._writer = writer
-        self._drawn: dict[str, Integers] = {}
+        self._drawn: dict[str, SiteAnswer] = {}
 
     def problem(self) -> str | None:
         """Return why this site cannot add the noise of the study; ``None`` if it can.
@@ -174,29 +175,44 @@ class NoisyAnswers:
         if name not in self._drawn:
             kept = self._writer.noisy_answer(name)
             self._drawn[name] = (
-                self.exact(release, extract) + drawn_noise(release.spread, release.scale)
+                release.answer(self.rows(extract), self._offset_before(request), drawn_noise)
                 if kept is None
-                else np.frombuffer(kept, "<i8").astype(np.int64)
+                else SiteAnswer.from_bytes(kept, release.numbers)
             )
-        return widened(self._drawn[name], request.limbs)
+        return widened(self._drawn[name].numbers, request.limbs)
 
     def record(self, request: SumRequest[Any]) -> NoisyAnswer:
         """Keep the answer that is about to leave, and return what the ledger says about it."""
         name = _name(request)
-        kept = self._writer.keep(self._drawn[name].astype("<i8").tobytes())
+        kept = self._writer.keep(self._drawn[name].to_bytes())
         return NoisyAnswer(name, noisy_release(request, self._study).rho, kept)
 
-    def exact(self, release: NoisyRelease, extract: Extract) -> Integers:
-        """Return the site's integers without noise, which never leave it."""
+    def rows(self, extract: Extract) -> Floats:
+        """Return the rows that answers are computed from."""
         # A site with more rows than the study states answers, too: a refusal would tell whether one
         # more person is in its table. The integers have room for many times as many rows.
         assert extract.values is not None
+        assert self._study.privacy is not None
         values, persons = np.asarray(extract.values), extract.persons
         complete = usable(self._study.schema, values)
         values, persons = values[complete], None if persons is None else persons[complete]
         if persons is not None:
-            values = values[first_rows(persons, release.privacy.rows_per_person)]
-        return release.integers(values)
+            values = values[first_rows(persons, self._study.privacy.rows_per_person)]
+        return values
+
+    def _offset_before(self, request: SumRequest[Any]) -> Floats:
+        """Return the centre of the site after the last round of moments before this one."""
+        if not isinstance(request, AskMoments):
+            return np.empty(0)
+        for number in range((request.round or SURVEY) - 1, SURVEY, -1):
+            start = f"{request.name} {number}:"
+            for name in self._writer.here.answers:
+                if name.startswith(start):
+                    kept = self._writer.noisy_answer(name)
+                    assert kept is not None
+                    numbers = NoisyMoments(self._study, number).numbers
+                    return SiteAnswer.from_bytes(kept, numbers).offset
+        return np.empty(0)
 
 
 def drawn_noise(spread: Floats, scale: float) -> Integers:

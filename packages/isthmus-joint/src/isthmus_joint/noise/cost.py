@@ -14,13 +14,17 @@ from isthmus_joint.noise.statistics import (
     NoisyEstimate,
     NoisyMoments,
     NoisyRelease,
-    noise_of,
 )
 from isthmus_joint.noise.whitening import LAST, last_radius
 
 ENOUGH = 30
 """Effective number of rows per variable below which many edges are likely to be missing. Chosen
 when all tables were released at once, and not measured again since."""
+
+
+CENTRES = 0.2
+"""Centres of sites are warned of if they are wrong by more standard deviations. Up to there, no
+false edges were left by sites of different levels: ``benchmarks/results/privacy-whitening.md``."""
 
 
 def cost_of_noise(
@@ -60,6 +64,12 @@ def warn_of_noise(name: str, estimate: NoisyEstimate[Any]) -> None:
         said.append(
             f"The noise dominates the {name}: {estimate.rows:,} rows with noise tell {told}. "
             "More rows, fewer variables, smaller tables or a larger ε help."
+        )
+    if estimate.centres > CENTRES:
+        said.append(
+            "The sites have too few rows for this noise to find their means: levels that differ by "
+            f"{estimate.centres:.1g} standard deviations can cause edges. More rows per site and a "
+            "larger ε help. If the sites are alike, draft the study with within_sites = false."
         )
     if estimate.hidden:
         said.append(
@@ -108,8 +118,8 @@ def forecast(study: Study, rows: int) -> int:
         Zero if noise will leave nothing to learn from.
     """
     width = 1 + study.schema.width
-    noise = noise_of(NoisyMoments(study, LAST))
-    error = noise * last_radius(width, rows, noise) / rows
+    noise = NoisyMoments(study, LAST).noise(len(study.members))
+    error = noise.error(last_radius(width, rows, noise.products), rows)
     largest = 2.0 * error * math.sqrt(width)
     if largest > LARGEST_NOISE:
         return 0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import combinations
@@ -26,6 +26,7 @@ from isthmus_joint.agreement.study import Study
 from isthmus_joint.federation.requests.base import SumRequest
 from isthmus_joint.federation.requests.statistics import AskCounts, AskMoments
 from isthmus_joint.noise.accounting import DifferentialPrivacy, cost, epsilon_of, scale_for
+from isthmus_joint.noise.centring import RoundNoise, SiteCentre, share_of_centres
 from isthmus_joint.noise.structure import (
     FALSE_PAIRS,
     FINE,
@@ -49,9 +50,11 @@ from isthmus_joint.noise.whitening import (
     Surveyed,
     Whitened,
     in_rounds,
+    moments_size,
     products_sensitivity,
     products_spread,
     shrinkage,
+    sums_sensitivity,
     survey_sensitivity,
 )
 from isthmus_joint.noise.whitening import SHARES as SHARES_OF_MOMENTS
@@ -77,6 +80,8 @@ class NoisyEstimate(Generic[S]):
     worth
         How many rows without noise would give about as accurate a network. At most the rows of the
         statistic: noise also hides what is there.
+    centres
+        About how far the centres of sites are from their means, in standard deviations.
     hidden
         Variables whose variance is not larger than the noise: their bounds may be too wide.
     clipped
@@ -87,8 +92,41 @@ class NoisyEstimate(Generic[S]):
     rows: int
     error: float
     worth: int
+    centres: float = 0.0
     hidden: tuple[str, ...] = ()
     clipped: tuple[str, ...] = ()
+
+
+Draw: TypeAlias = Callable[[Floats, float], Integers]
+"""Draws noise for numbers: how wide it is for each of them, in units of a scale, and the scale."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SiteAnswer:
+    """What a site answers.
+
+    Attributes
+    ----------
+    numbers
+        The answer, with noise.
+    offset
+        The centre that the site has subtracted from each column, which stays there for the next
+        round; empty if there is none.
+    """
+
+    numbers: Integers
+    offset: Floats
+
+    def to_bytes(self) -> bytes:
+        """Return what the site keeps, so that a question has one answer."""
+        return self.numbers.astype("<i8").tobytes() + self.offset.astype("<f8").tobytes()
+
+    @classmethod
+    def from_bytes(cls, kept: bytes, numbers: int) -> SiteAnswer:
+        """Read an answer of so many numbers."""
+        own = np.frombuffer(kept, "<i8", numbers).astype(np.int64)
+        return cls(own, np.frombuffer(kept, "<f8", offset=own.nbytes).astype(np.float64))
 
 
 class NoisyRelease(ABC):
@@ -122,10 +160,25 @@ class NoisyRelease(ABC):
     def integers(self, values: Floats) -> Integers:
         """Return the answer of a site without noise; each row contributes at most its bound."""
 
+    def answer(self, values: Floats, offset: Floats, draw: Draw) -> SiteAnswer:
+        """Return the answer of a site with noise.
+
+        Parameters
+        ----------
+        offset
+            The centre of the site after the rounds before this one.
+        """
+        return SiteAnswer(self.integers(values) + draw(self.spread, self.scale), np.empty(0))
+
     @property
     def rho(self) -> float:
         """Cost of the answer: an equal part of the budget for each request of the study."""
         return self.privacy.rho / len(self.study.requests)
+
+    @property
+    def rho_of_sum(self) -> float:
+        """The part of the cost that pays for noise which sites add together."""
+        return self.rho
 
     @cached_property
     def spread(self) -> Floats:
@@ -135,7 +188,7 @@ class NoisyRelease(ABC):
     @cached_property
     def scale(self) -> float:
         """Standard deviation of the noise that each site adds to its integers."""
-        return scale_for(self.rho, self.sensitivity, self.privacy.honest, self.numbers)
+        return scale_for(self.rho_of_sum, self.sensitivity, self.privacy.honest, self.numbers)
 
     @property
     def sensitivity(self) -> float:
@@ -355,6 +408,9 @@ def columns_of(study: Study, privacy: DifferentialPrivacy) -> ColumnLayout:
 class NoisyMoments(NoisyRelease):
     """The answer to one round: the survey, or sums of products of mapped rows.
 
+    Unless the study says otherwise, products are about the centre of the site, and what sites have
+    subtracted in the mean follows them; see `isthmus_joint.noise.centring`.
+
     Parameters
     ----------
     transform
@@ -366,6 +422,7 @@ class NoisyMoments(NoisyRelease):
         self._number = number
         self._transform = transform
         self._columns = columns_of(study, self.privacy)
+        self._is_centred = study.within_sites and number != SURVEY
 
     @property
     def unit(self) -> int:
@@ -373,8 +430,9 @@ class NoisyMoments(NoisyRelease):
 
     @property
     def numbers(self) -> int:
-        width = self._columns.width
-        return 1 + sum(self._columns.bins) if self._number == SURVEY else width * (width + 1) // 2
+        if self._number == SURVEY:
+            return 1 + sum(self._columns.bins)
+        return moments_size(self._columns.width, within=self._is_centred)
 
     @property
     def row_sensitivity(self) -> float:
@@ -386,21 +444,71 @@ class NoisyMoments(NoisyRelease):
     def rho(self) -> float:
         return super().rho * SHARES_OF_MOMENTS[self._number]
 
+    @property
+    def rho_of_sum(self) -> float:
+        if not self._is_centred:
+            return self.rho
+        sites = len(self.study.members)
+        return self.rho * (1.0 - share_of_centres(sites, last=self._number == LAST))
+
+    def cost(self, sites: int) -> float:
+        products, width = super().cost(sites), self._columns.width
+        if not self._is_centred:
+            return products
+        return products + cost(self.centre_sensitivity, self.centre_scale, 1, width)
+
+    @cached_property
+    def centre_scale(self) -> float:
+        """Standard deviation of the noise in the sums that the centre of a site follows from.
+
+        The site alone adds it: nobody else's noise hides its centre.
+        """
+        if not self._is_centred:
+            return 0.0
+        left = self.rho - self.rho_of_sum
+        return scale_for(left, self.centre_sensitivity, 1, self._columns.width)
+
+    @property
+    def centre_sensitivity(self) -> float:
+        """The largest norm by which one person changes these sums."""
+        return self.privacy.rows_per_person * sums_sensitivity(self._columns.width)
+
     @cached_property
     def spread(self) -> Floats:
         if self._number == SURVEY:
             return super().spread
-        return products_spread(self._columns.width)
+        width = self._columns.width
+        return np.append(products_spread(width), np.ones(width if self._is_centred else 0))
+
+    def noise(self, sites: int) -> RoundNoise:
+        """Return the noise in the sum over this number of sites."""
+        products = self.scale * math.sqrt(sites) / self.unit
+        return RoundNoise(products, self.centre_scale / GRID, sites)
 
     def request(self) -> AskMoments:
         entries = () if self._transform is None else tuple(self._transform.ravel().tolist())
         return AskMoments(self.study.schema.names, self._number, entries)
 
-    def integers(self, values: Floats) -> Integers:
+    def integers(self, values: Floats, offset: Floats | None = None) -> Integers:
         if self._number == SURVEY:
             return self._columns.survey(values)
         assert self._transform is not None
-        return self._columns.products(values, self._transform)
+        offset = np.zeros(self._columns.width - 1) if offset is None else offset
+        products = self._columns.products(values, self._transform, offset)
+        room = np.zeros(self.numbers - len(products), dtype=np.int64)  # for the centre
+        return np.append(products, room)
+
+    def answer(self, values: Floats, offset: Floats, draw: Draw) -> SiteAnswer:
+        if not self._is_centred:
+            return super().answer(values, offset, draw)
+        assert self._transform is not None
+        width, scale = self._columns.width, self.centre_scale
+        before = offset if len(offset) else np.zeros(width - 1)
+        sums = self._columns.sums(values, self._transform, before) + draw(np.ones(width), scale)
+        centre = SiteCentre(0.0, before).moved(sums / GRID, self._transform, scale / GRID)
+        numbers = self.integers(values, centre.offset)
+        numbers[-width:] = np.rint(centre.numbers() * self.unit).astype(np.int64)
+        return SiteAnswer(numbers + draw(self.spread, self.scale), centre.offset)
 
 
 def noisy_moments(study: Study, ask: AskNoisy) -> NoisyEstimate[Moments]:
@@ -408,21 +516,34 @@ def noisy_moments(study: Study, ask: AskNoisy) -> NoisyEstimate[Moments]:
     last = NoisyMoments(study, LAST)
     layout = columns_of(study, last.privacy)
 
-    def asked(number: int, transform: Floats | None) -> tuple[list[int], float]:
+    def asked(number: int, transform: Floats | None) -> tuple[list[int], RoundNoise]:
         release = NoisyMoments(study, number, transform)
         total, sites = ask(release)
-        return total, release.scale * math.sqrt(sites)
+        return total, release.noise(sites)
 
-    return estimated(layout, *in_rounds(layout, asked, noise_of(last)))
+    noise = last.noise(len(study.members))
+    surveyed, white, offset = in_rounds(layout, asked, noise)
+    groups = len(study.members) if study.within_sites else None
+    centres = noise.centre_error(white.map.radius, white.n)
+    found = estimated(layout, surveyed, white, offset, groups=groups)
+    return replace(found, centres=centres)
 
 
-def noise_of(release: NoisyMoments) -> float:
-    """Return the noise in the sum over all sites, in units of the square of the ball's radius."""
-    return release.scale * math.sqrt(len(release.study.members)) / release.unit
+def estimated(
+    layout: ColumnLayout,
+    surveyed: Surveyed,
+    last: Whitened,
+    offset: Floats,
+    *,
+    groups: int | None = None,
+) -> NoisyEstimate[Moments]:
+    """Return valid moments from the survey, the last round, and what sites have subtracted.
 
-
-def estimated(layout: ColumnLayout, surveyed: Surveyed, last: Whitened) -> NoisyEstimate[Moments]:
-    """Return valid moments from the survey and the last round."""
+    Parameters
+    ----------
+    groups
+        Number of sites if products are about their centres.
+    """
     schema, (centre, half) = layout.schema, layout.ranges
     hidden = last.hidden()
     seen = last.without(hidden)
@@ -431,8 +552,9 @@ def estimated(layout: ColumnLayout, surveyed: Surveyed, last: Whitened) -> Noisy
     mean, covariance = surveyed.centre.copy(), np.diag(surveyed.spread**2)
     if len(seen.map.used) > 1:
         whole, columns = seen.moments(), seen.map.used[1:] - 1
-        mean[columns] = whole[0, 1:] / whole[0, 0]
-        centred = whole[1:, 1:] / whole[0, 0] - np.outer(mean[columns], mean[columns])
+        left = whole[0, 1:] / whole[0, 0]
+        centred = whole[1:, 1:] / whole[0, 0] - np.outer(left, left)
+        mean[columns] = left + offset[columns]
         full = shrinkage(len(columns), seen.map.radius)
         covariance[np.ix_(columns, columns)] = centred / full
     if not worth:
@@ -444,8 +566,11 @@ def estimated(layout: ColumnLayout, surveyed: Surveyed, last: Whitened) -> Noisy
         centre + half * np.clip(mean, -1.0, 1.0),
         np.zeros(schema.width),
         rows * covariance * np.outer(half, half),
+        groups=groups,
     )
     blocks = zip(schema.variables, schema.blocks, strict=True)
     unseen = [v.name for v, (at, _) in blocks if v.kind is Kind.CONTINUOUS and at in hidden]
     known = round(surveyed.n), surveyed.error
-    return NoisyEstimate(moments, *known, max(round(worth), 1), tuple(unseen), surveyed.edge)
+    return NoisyEstimate(
+        moments, *known, max(round(worth), 1), hidden=tuple(unseen), clipped=surveyed.edge
+    )

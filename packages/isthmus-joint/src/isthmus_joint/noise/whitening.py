@@ -14,7 +14,7 @@ the parts that need neither a study nor a network.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
@@ -24,6 +24,7 @@ import numpy as np
 
 from isthmus.arrays import Floats, Integers
 from isthmus.statistics import Kind, Schema
+from isthmus_joint.noise.centring import RoundNoise, mean_offset
 
 SURVEY = 0
 """Number of the round that finds where the values are."""
@@ -144,13 +145,31 @@ class ColumnLayout:
             parts.append(np.bincount(codes.astype(np.int64), minlength=bins))
         return FINE * np.concatenate(parts)
 
-    def products(self, values: Floats, transform: Floats) -> Integers:
-        """Return the sums of products of mapped rows in the ball: the upper triangle."""
+    def products(self, values: Floats, transform: Floats, offset: Floats) -> Integers:
+        """Return the sums of products of mapped rows in the ball: the upper triangle.
+
+        Parameters
+        ----------
+        offset
+            What is subtracted from each column first: the centre of the site.
+        """
         total = np.zeros((self.width, self.width), dtype=np.int64)
-        for start in range(0, len(values), CHUNK):
-            part = in_ball(self.rows(values[start : start + CHUNK]), transform)
+        for part in self._in_ball(values, transform, offset):
             total += (part.T @ part).astype(np.int64)
         return total[np.triu_indices(self.width)]
+
+    def sums(self, values: Floats, transform: Floats, offset: Floats) -> Integers:
+        """Return the sums of mapped rows in the ball."""
+        total = np.zeros(self.width, dtype=np.int64)
+        for part in self._in_ball(values, transform, offset):
+            total += part.sum(axis=0).astype(np.int64)
+        return total
+
+    def _in_ball(self, values: Floats, transform: Floats, offset: Floats) -> Iterator[Floats]:
+        for start in range(0, len(values), CHUNK):
+            rows = self.rows(values[start : start + CHUNK])
+            rows[:, 1:] -= offset
+            yield in_ball(rows, transform)
 
 
 def in_ball(rows: Floats, transform: Floats) -> Floats:
@@ -166,6 +185,16 @@ def survey_sensitivity(variables: int) -> float:
     return FINE * math.sqrt(1 + variables)
 
 
+def moments_size(width: int, *, within: bool) -> int:
+    """Return how many numbers a round has that is not the survey: products, and then the centre."""
+    return width * (width + 1) // 2 + (width if within else 0)
+
+
+def sums_sensitivity(width: int) -> float:
+    """Return the largest norm by which one row changes sums of rows in the ball."""
+    return float(GRID + math.ceil(math.sqrt(width)))
+
+
 def products_sensitivity(width: int) -> float:
     """Return the largest norm by which one row changes products, in units of their noise.
 
@@ -173,7 +202,7 @@ def products_sensitivity(width: int) -> float:
     squares of all changes, divided by the variances of their noise, then add up to half of the
     fourth power of the length of the row. Rounding makes it longer by half a diagonal at most.
     """
-    return (GRID + math.ceil(math.sqrt(width))) ** 2 / math.sqrt(2.0)
+    return sums_sensitivity(width) ** 2 / math.sqrt(2.0)
 
 
 def products_spread(width: int) -> Floats:
@@ -210,9 +239,9 @@ class Surveyed:
     edge: tuple[str, ...]
 
     @classmethod
-    def of(cls, layout: ColumnLayout, total: list[int], scale: float) -> Surveyed:
-        """Read a survey whose noise has this standard deviation."""
-        counts, error = np.array([v / FINE for v in total]), scale / FINE
+    def of(cls, layout: ColumnLayout, total: list[int], error: float) -> Surveyed:
+        """Read a survey whose noise has this standard deviation, in units of one row."""
+        counts = np.array([v / FINE for v in total])
         n = max(float(counts[0]), 2.0)
         centre, spread = np.zeros(layout.width - 1), np.ones(layout.width - 1)
         unseen, edge, at = set[int](), list[str](), 1
@@ -322,14 +351,15 @@ class Whitened:
     error: float
 
     @classmethod
-    def of(cls, width: int, applied: Map, n: float, total: list[int], scale: float) -> Whitened:
-        """Read the sum of a round whose noise has this standard deviation."""
+    def of(
+        cls, width: int, applied: Map, n: float, products: Floats, noise: RoundNoise
+    ) -> Whitened:
+        """Read the products of a round."""
         whole = np.zeros((width, width))
-        whole[np.triu_indices(width)] = [v / GRID**2 for v in total]
+        whole[np.triu_indices(width)] = products
         whole = whole + np.triu(whole, 1).T
-        unit = applied.radius / n
-        matrix = whole[np.ix_(applied.used, applied.used)] * unit
-        return cls(applied, n, matrix, scale / GRID**2 * unit)
+        matrix = whole[np.ix_(applied.used, applied.used)] * (applied.radius / n)
+        return cls(applied, n, matrix, noise.error(applied.radius, n))
 
     @cached_property
     def eigenvalues(self) -> Floats:
@@ -405,12 +435,14 @@ class Whitened:
         return frozenset(c for c, own in alone.items() if own.eigenvalues[0] <= own.noise)
 
 
-Ask: TypeAlias = Callable[[int, Floats | None], tuple[list[int], float]]
-"""Asks the sites for a round by its number, with the map of its rows; returns the sum and the
-standard deviation of its noise."""
+Ask: TypeAlias = Callable[[int, Floats | None], tuple[list[int], RoundNoise]]
+"""Asks the sites for a round by its number, with the map of its rows; returns the sum and its
+noise."""
 
 
-def in_rounds(layout: ColumnLayout, ask: Ask, noise: float) -> tuple[Surveyed, Whitened]:
+def in_rounds(
+    layout: ColumnLayout, ask: Ask, noise: RoundNoise
+) -> tuple[Surveyed, Whitened, Floats]:
     """Ask for one round after the other, until the last one is answered.
 
     Rounds that whiten are left out when the rows are white.
@@ -418,17 +450,29 @@ def in_rounds(layout: ColumnLayout, ask: Ask, noise: float) -> tuple[Surveyed, W
     Parameters
     ----------
     noise
-        Noise of the last round, in units of the square of the radius of its ball.
+        The noise of the last round.
+
+    Returns
+    -------
+    tuple
+        What the survey and the last round tell, and what sites have subtracted from each column, in
+        the mean over all rows.
     """
-    surveyed = Surveyed.of(layout, *ask(SURVEY, None))
+    total, error = ask(SURVEY, None)
+    surveyed = Surveyed.of(layout, total, error.products)
     chosen, number = Map.first(surveyed), SURVEY + 1
+    size = moments_size(layout.width, within=False)
     while True:
-        answer = ask(number, chosen.transform(layout.width))
-        white = Whitened.of(layout.width, chosen, surveyed.n, *answer)
+        transform = chosen.transform(layout.width)
+        total, error = ask(number, transform)
+        answer = np.array([v / GRID**2 for v in total])
+        white = Whitened.of(layout.width, chosen, surveyed.n, answer[:size], error)
         if number == LAST:
-            return surveyed, white
+            centres = answer[size:]
+            none = np.zeros(layout.width - 1)
+            return surveyed, white, mean_offset(centres) if len(centres) else none
         number = LAST if white.is_white else number + 1
-        chosen = white.next_map(last=number == LAST, noise=noise)
+        chosen = white.next_map(last=number == LAST, noise=noise.products)
 
 
 def last_radius(width: int, n: float, noise: float) -> float:

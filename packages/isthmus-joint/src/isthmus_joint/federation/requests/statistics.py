@@ -33,7 +33,7 @@ from isthmus_joint.federation.requests.fixed_point import (
     require_count,
 )
 from isthmus_joint.noise.structure import MOST_VARIABLES, PAIRS, TABLES, layout_of
-from isthmus_joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout
+from isthmus_joint.noise.whitening import LARGEST_ENTRY, LAST, SURVEY, ColumnLayout, moments_size
 from isthmus_joint.secure_sum.terms import LimbArray, from_int64, from_ints, to_int64, to_ints
 
 # --- Moments about the mean of each site, as integers -------------------------------------------
@@ -225,6 +225,8 @@ class AskMoments(_MomentsRequest):
     def size(self, grid: FixedPointEncoding) -> int:
         if self.round == SURVEY:
             return 1 + sum(ColumnLayout(grid.schema, grid.bounds).bins)
+        if self.round is not None:
+            return moments_size(1 + grid.schema.width, within=grid.within)
         return super().size(grid)
 
     def show(self, numbers: LimbArray, grid: FixedPointEncoding) -> list[str]:
