@@ -70,3 +70,24 @@ def test_a_passphrase_that_is_needed_says_how_to_give_it(
     monkeypatch.setattr("sys.stdin", io.StringIO())
     assert run("site", "rotate", tmp_path / "home") == ExitCode.FORMAT
     assert "ISTHMUS_PASSPHRASE" in capsys.readouterr().err
+
+
+def test_a_wrong_passphrase_changes_no_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ISTHMUS_PASSPHRASE", "right")
+    for name in ("home", "other"):
+        new = ("site", "new", tmp_path / name, "--name", name, "--organisation", "A")
+        assert run(*new, "--passphrase") == ExitCode.DONE
+    card = tmp_path / "home" / "card.toml"
+    before = card.read_bytes()
+    monkeypatch.setenv("ISTHMUS_PASSPHRASE", "wrong")
+    assert run("site", "certify", tmp_path / "home") == ExitCode.FORMAT
+    assert "is wrong" in capsys.readouterr().err
+    assert card.read_bytes() == before
+    monkeypatch.setenv("ISTHMUS_PASSPHRASE", "right")
+    assert run("site", "certify", tmp_path / "home") == ExitCode.DONE
+    assert card.read_bytes() != before
+    card.write_bytes((tmp_path / "other" / "card.toml").read_bytes())
+    assert run("site", "certify", tmp_path / "home") == ExitCode.FORMAT
+    assert "the card of another key" in capsys.readouterr().err

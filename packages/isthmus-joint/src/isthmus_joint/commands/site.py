@@ -15,7 +15,7 @@ from typing import Any
 import isthmus_joint as joint
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import ExitCode, UsageError, host_and_port
-from isthmus.errors import counted
+from isthmus.errors import FormatError, counted
 from isthmus.tables.read_table import read_table
 from isthmus_joint.commands.arguments import add_action
 from isthmus_joint.commands.described import NOT_PROMISED, parties_of
@@ -229,6 +229,12 @@ def _certify(options: argparse.Namespace) -> ExitCode:
 
     path: Path = options.home / "card.toml"
     card = joint.Card.read(path)
+    # Only who can use the identity may change what it is known by.
+    if load_identity(options.home / "identity.pem").public != card.member.key:
+        raise FormatError(
+            f"{path} is the card of another key than that of {options.home / 'identity.pem'}. "
+            "Restore both from the same backup."
+        )
     key = (options.home / "connection.pem").read_bytes()
     certificate, _ = own_certificate(card.member.name, key=key)
     replace(card, certificate=certificate.decode()).write(path)

@@ -22,7 +22,7 @@ ENOUGH = 30
 when all tables were released at once, and not measured again since."""
 
 
-CENTRES = 0.2
+CENTRES = 0.15
 """Centres of sites are warned of if they are wrong by more standard deviations. Up to there, no
 false edges were left by sites of different levels: ``benchmarks/results/privacy-whitening.md``."""
 
