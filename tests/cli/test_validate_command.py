@@ -37,3 +37,20 @@ def test_a_level_must_be_a_probability(tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["datasets", "write", "asia", "-o", table]) == 0
     assert main(["validate", table, "dataset:asia", "--alpha", "2"]) != 0
     assert "alpha" in capsys.readouterr().err
+
+
+def test_knowledge_is_compared_with_the_graph_or_tested_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, stated = str(tmp_path / "asia.csv"), tmp_path / "stated.toml"
+    assert main(["datasets", "write", "asia", "-o", table]) == 0
+    stated.write_text('forbidden = [["smoke", "lung"]]\n')
+    capsys.readouterr()
+    assert main(["validate", table, "dataset:asia", "--knowledge", str(stated), "--json"]) == 0
+    assert any("smoke → lung" in r for r in json.loads(capsys.readouterr().out)["violated"])
+    stated.write_text('forbidden = [["smoke", "bronc"], ["bronc", "smoke"]]\n')
+    assert main(["validate", table, "--knowledge", str(stated), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {told["objections"][0][end] for end in "xy"} == {"smoke", "bronc"}
+    assert main(["validate", table]) != 0
+    assert "--knowledge" in capsys.readouterr().err

@@ -131,6 +131,8 @@ FACTS: Mapping[str, Mapping[str, Schema]] = {
         "rows": WHOLE,
         "objections": many(INDEPENDENCE),
         "unsupported": many(record(cause=TEXT, effect=TEXT, given=TEXTS, p_value=NUMBER)),
+        "violated": TEXTS,
+        "contradicted": TEXTS,
         "remarks": TEXTS,
     },
     "effect": {
