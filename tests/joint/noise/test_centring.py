@@ -23,7 +23,7 @@ from isthmus_joint import AskMoments, Federation
 from isthmus_joint.noise.accounting import epsilon_of
 from isthmus_joint.noise.answers import NoisyAnswers
 from isthmus_joint.noise.centring import HALF, LAST_SHARE, share_of_centres
-from isthmus_joint.noise.cost import forecast, warn_of_noise
+from isthmus_joint.noise.cost import described_forecast, forecast, warn_of_noise
 from isthmus_joint.noise.statistics import NoisyMoments, SiteAnswer
 from isthmus_joint.noise.whitening import (
     GRID,
@@ -241,6 +241,17 @@ def test_small_sites_are_warned_of() -> None:
     assert found.centres > 0.2
     with pytest.warns(IsthmusWarning, match="too few rows for this noise to find their means"):
         warn_of_noise("moments", found)
+
+
+def test_the_forecast_says_that_sites_are_too_small() -> None:
+    said = [
+        described_forecast(
+            study(numbers(10), ["moments"], within_sites=within, sites=30, expected_rows=n)
+        )
+        for n, within in ((10_000, True), (10_000, False), (40_000, True))
+    ]
+    assert all("will be worth" in phrase for phrase in said)
+    assert ["levels of sites" in phrase for phrase in said] == [True, False, False]
 
 
 def test_a_site_that_was_restarted_knows_its_centre(tmp_path: Path) -> None:

@@ -37,10 +37,11 @@ def study(
     plan: int = 2,
     *,
     within_sites: bool = True,
+    sites: int = 4,
     **privacy: Any,
 ) -> Study:
     options: dict[str, Any] = {"epsilon": 1.0} | privacy
-    keys = [Identity.generate() for _ in range(6)]
+    keys = [Identity.generate() for _ in range(sites + 2)]
     return Study.draft(
         "Noise",
         purpose="tests",

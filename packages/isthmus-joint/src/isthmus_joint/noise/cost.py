@@ -119,7 +119,7 @@ def forecast(study: Study, rows: int) -> int:
     """
     width = 1 + study.schema.width
     noise = NoisyMoments(study, LAST).noise(len(study.members))
-    error = noise.error(last_radius(width, rows, noise.products), rows)
+    error = noise.error(_last_radius(study, rows), rows)
     largest = 2.0 * error * math.sqrt(width)
     if largest > LARGEST_NOISE:
         return 0
@@ -128,16 +128,24 @@ def forecast(study: Study, rows: int) -> int:
     return round(worth) if worth >= LEAST * study.schema.width else 0
 
 
+def _last_radius(study: Study, rows: int) -> float:
+    noise = NoisyMoments(study, LAST).noise(len(study.members))
+    return last_radius(1 + study.schema.width, rows, noise.products)
+
+
 def described_forecast(study: Study) -> str:
     """Describe the forecast in a phrase, for someone who signs the study."""
     assert study.privacy is not None
     stated = study.privacy.expected_rows
+    noise = NoisyMoments(study, LAST).noise(len(study.members))
     return "; ".join(
-        _phrase(rows, forecast(study, rows)) for rows in ((stated,) if stated else EXAMPLES)
+        _phrase(rows, forecast(study, rows), noise.centre_error(_last_radius(study, rows), rows))
+        for rows in ((stated,) if stated else EXAMPLES)
     )
 
 
-def _phrase(rows: int, worth: int) -> str:
+def _phrase(rows: int, worth: int, centres: float) -> str:
     if not worth:
         return f"{rows:,} rows with noise will be too few to learn anything"
-    return f"{rows:,} rows with noise will be worth about {worth:,} without"
+    hidden = ", but too few per site to tell levels of sites apart" if centres > CENTRES else ""
+    return f"{rows:,} rows with noise will be worth about {worth:,} without{hidden}"
