@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError, counted
+from isthmus.errors import (
+    DataError,
+    MismatchError,
+    MissingValuesError,
+    SchemaError,
+    counted,
+)
 from isthmus.networks.columns import is_absent
 from isthmus.results.reading import Disclosure, Reading
 from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema, Statistic
@@ -201,7 +207,9 @@ def _of_tables(
 def _in_memory(table: object) -> Columns:
     from isthmus.tables.engines.find import is_lazy
 
-    if not isinstance(table, (Mapping, np.ndarray)) and is_lazy(table):
+    if isinstance(table, Source) or (
+        not isinstance(table, (Mapping, np.ndarray)) and is_lazy(table)
+    ):
         raise DataError(
             f"A {type(table).__name__} is not a table in memory, which Interventions needs. "
             "Collect it first."
