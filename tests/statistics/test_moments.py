@@ -375,5 +375,6 @@ def test_weighted_and_unweighted_rows_can_be_mixed() -> None:
 @pytest.mark.parametrize("top", [2e153, 1.5e308])
 def test_squares_near_the_largest_number_are_refused_without_another_word(top: float) -> None:
     signs = np.where(np.arange(60) % 2, 1.0, -1.0)
-    with pytest.raises(DataError, match="squares overflow"):  # warnings are errors
-        Moments.from_array(Schema.continuous(["a"]), top * signs[:, None])
+    rows = np.stack([np.arange(60.0), top * signs], axis=1)
+    with pytest.raises(DataError, match="values of 'b' are so large"):  # warnings are errors
+        Moments.from_array(Schema.continuous(["a", "b"]), rows)

@@ -121,3 +121,6 @@ def test_values_that_may_stand_for_missing_ones_are_noted(cell: float | str) -> 
     found = [note for note in ist.learn(table).notes if "'z'" in note]
     assert len(found) == 1
     assert str(cell).rstrip("0.") in found[0]
+    if cell == -999.0:
+        effect = ist.effect(table, ist.DAG(list("xyz"), [("z", "x"), ("x", "y")]), "z", "y")
+        assert [note for note in effect.notes if "'z'" in note] == found

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.arrays import Floats
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import SchemaError
 from isthmus.statistics.base import (
-    OVERFLOW,
     UNDERFLOW,
     methods_for,
+    overflow,
     refuse_empty,
     refuse_infinite,
     refuse_missing,
@@ -98,6 +98,7 @@ class Accumulator:
         self._missing = dict.fromkeys(schema.names, 0)
         self._infinite = dict.fromkeys(schema.names, 0)
         self._spoiled = False
+        self._large: list[str] = []
         self._varies = np.zeros(width, dtype=np.bool_)
         self._block = int(np.clip(2**18 // max(width, 1), 1024, 16384))
         self._buffer = np.empty((width, self._block))
@@ -238,6 +239,8 @@ class Accumulator:
             if v.kind is Kind.CONTINUOUS:
                 self._missing[v.name] += int(np.isnan(buffer[start]).sum())
                 self._infinite[v.name] += int(np.isinf(buffer[start]).sum())
+                if not np.isfinite(buffer[start] @ buffer[start]):
+                    self._large.append(v.name)
 
     def finish(self) -> Sums:
         """Return the sums over all rows; missing and infinite cells raise an error."""
@@ -253,7 +256,7 @@ class Accumulator:
         refuse_infinite(self._infinite)
         refuse_empty(self._weight)
         if self._spoiled:
-            raise DataError(OVERFLOW)
+            raise overflow(self._large)
         assert self._shift is not None
         refuse_underflow(self._schema.column_names, self._varies, self._gram.diagonal())
         mirror(self._gram)

@@ -261,6 +261,13 @@ UNDERFLOW = 1e-290
 """Sums of squares below this have lost digits: floats below 1e-308 are not exact."""
 
 
+def overflow(names: Iterable[str]) -> DataError:
+    """Return the error that names columns with values that are too large."""
+    all_names = list(dict.fromkeys(names))
+    shown = ", ".join(map(repr, all_names[:10])) + (" and others" if len(all_names) > 10 else "")
+    return DataError(OVERFLOW.replace("values", f"values of {shown}", 1) if shown else OVERFLOW)
+
+
 _INFINITE = " Values are infinite"
 
 

@@ -16,10 +16,10 @@ from isthmus.statistics import archive
 from isthmus.statistics.accumulator import Accumulator, row_blocks, symmetrise
 from isthmus.statistics.base import (
     LARGEST_SQUARES,
-    OVERFLOW,
     Gatherable,
     Resampler,
     Statistic,
+    overflow,
     refuse_empty,
 )
 from isthmus.statistics.coded import same_blocks
@@ -116,8 +116,10 @@ class Moments(Statistic):
             object.__setattr__(self, name, values)
         if self.pair_rows is not None:
             object.__setattr__(self, "pair_rows", _checked_rows(self.pair_rows, len(self.schema)))
-        if p and self.gram.diagonal().max() > LARGEST_SQUARES:
-            raise DataError(OVERFLOW)
+        large = self.gram.diagonal() > LARGEST_SQUARES
+        if large.any():
+            names = zip(self.schema.column_names, large, strict=True)
+            raise overflow(name for name, own in names if own)
 
     @classmethod
     def from_array(

@@ -14,10 +14,10 @@ from isthmus.arrays import Floats, Integers
 from isthmus.errors import DataError, MissingValuesError
 from isthmus.kernels.counting import add_tables
 from isthmus.statistics.base import (
-    OVERFLOW,
     Gatherable,
     Positions,
     Statistic,
+    overflow,
     refuse_empty,
     refuse_infinite,
     refuse_underflow,
@@ -367,7 +367,7 @@ class PatternRows(Statistic):
                 away = np.where(there, self.rows - self.unit[:, None] * about, 0.0)
                 squares = np.einsum("ij,ij->j", away, away)
             if not np.isfinite(squares).all():
-                raise DataError(OVERFLOW)
+                raise overflow(names[j] for j in np.flatnonzero(~np.isfinite(squares)))
             refuse_underflow(names, (away != 0.0).sum(axis=0) > 0, squares)
             centre, scale = self.shift + about, np.sqrt(squares / count)
             scale = np.where(scale > 0.0, scale, 1.0)

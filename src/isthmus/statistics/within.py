@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from isthmus.arrays import Floats, Integers
 from isthmus.errors import DataError, MismatchError
-from isthmus.statistics.base import OVERFLOW, Gatherable, Statistic, Summary, refuse_empty
+from isthmus.statistics.base import (
+    OVERFLOW,
+    Gatherable,
+    Statistic,
+    Summary,
+    overflow,
+    refuse_empty,
+)
 from isthmus.statistics.coded import TOLERANCE, group_pairs
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.schema import Kind, Schema
@@ -179,7 +186,7 @@ class StandardisedColumns(Statistic):
             own -= mean[j]
             norm = float(np.sqrt(own @ own))
             if not np.isfinite(norm):
-                raise DataError(OVERFLOW)
+                raise overflow([schema.names[j]])
             still = norm <= _STILL * np.sqrt(n) * largest
             deviation[j] = 0.0 if still else norm / np.sqrt(n)
             own *= 0.0 if still else 1.0 / norm

@@ -46,7 +46,7 @@ from isthmus.results.effects import (
 )
 from isthmus.results.solution import Solution
 from isthmus.statistics import Kind, Moments, Schema
-from isthmus.tables import DropRows, ExpectationMaximisation, Missing, Source, TimeUnit, as_source
+from isthmus.tables import ExpectationMaximisation, Missing, Source, TimeUnit, as_source
 from isthmus.tables.dispatch import knows_kinds
 from isthmus.verbs.arguments import as_read, check_kinds, check_missing
 from isthmus.verbs.notes_rows import RowTable, notes_on_answers
@@ -303,8 +303,7 @@ class EffectData(NamedTuple):
         """Add which rows were dropped, and what the others say against the standard error."""
         if self.source is None or estimate.zero is not None:
             return estimate
-        if isinstance(self.source.missing, DropRows):
-            estimate = replace(estimate, notes=self.source.reading().remarks)
+        estimate = replace(estimate, notes=self.source.reading().remarks)
         rows = RowTable.of(self.source)
         if rows is not None and rows.groups is None:
             limit = limited_outcome(rows, estimate.effect)
