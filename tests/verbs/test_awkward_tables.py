@@ -126,6 +126,19 @@ def test_a_column_of_one_level_among_others(search: ist.XGES | ist.Boss | ist.AS
     assert not any("z" in edge for edge in found.dag.edges)
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_text_that_is_the_same_in_all_rows_makes_numbers_a_mixed_table() -> None:
+    x = rng().normal(size=100)
+    table = {"x": x, "y": x + np.roll(x, 1)}
+    without = ist.learn(table)
+    found = ist.learn(table | {"site": ["A"] * 100})
+    assert "GaussianEBIC" in without.choice
+    assert "GaussianEBIC" not in found.choice
+    assert any("'site'" in note and "score is another one" in note for note in found.notes)
+    levels = ist.learn({"a": list("xy" * 50), "site": ["A"] * 100})
+    assert not any("another one" in note for note in levels.notes)
+
+
 @pytest.mark.parametrize("search", [ist.ASOBS(), ist.OBS()])
 def test_a_hundred_million_rows_end_a_search(search: ist.ASOBS | ist.OBS) -> None:
     x = rng().normal(size=(10**4, 8))

@@ -88,7 +88,12 @@ def constant_columns(statistics: Summary) -> tuple[str, ...]:
             "groups, so they have no edges."
         )
         return (note,)
-    return (f"Constant columns: {listed(constants)}. Drop them; they have no edges.",)
+    note = f"Constant columns: {listed(constants)}. Drop them; they have no edges."
+    schema = statistics.schema
+    discrete = schema.of_kind(Kind.DISCRETE)
+    if discrete and len(discrete) < len(schema) and set(discrete) <= set(constants):
+        note += " Without them all columns are numbers, and the default score is another one."
+    return (note,)
 
 
 def duplicate_columns(statistics: Summary) -> tuple[str, ...]:
