@@ -61,6 +61,30 @@ def test_p_value_is_that_of_rows() -> None:
     assert test.fit(0, []).p_value == 1.0
 
 
+def test_dependence_is_that_of_cosines_of_ranks() -> None:
+    from scipy.stats import rankdata
+
+    rng = np.random.default_rng(3)
+    a, b, noise = rng.exponential(size=(3, 300))
+    table = {"x": 1e3 + 2.0 * a - b + noise, "a": a, "b": 5.0 * b}
+    test = bound(table)
+    assert test.fit(0, [1, 2]).dependence == ()  # from sums there are no ranks
+    found = test.with_rows([*table.values()]).fit(0, [1, 2])
+    assert found[:3] == bound(table).fit(0, [1, 2])[:3]
+    design = np.column_stack([np.ones(300), a, b])
+    rest = table["x"] - design @ np.linalg.lstsq(design, table["x"])[0]
+
+    def waves(v: Floats) -> Floats:
+        ranks = (rankdata(v) - 0.5) / 300
+        return np.array([np.sqrt(2.0) * np.cos(k * np.pi * ranks) for k in range(1, 7)])
+
+    for parent, dependence in zip((a, b), found.dependence, strict=True):
+        expected = 300 * np.sum(np.square(waves(parent) @ waves(rest).T / 300))
+        assert dependence == pytest.approx(expected, rel=1e-6)
+        assert 15.0 < dependence < 70.0  # chi-squared with 36 degrees of freedom
+    assert test.fit(1, [0]).dependence[0] > 100.0
+
+
 def test_noise_score_adds_the_entropy_of_the_noise() -> None:
     rng = np.random.default_rng(2)
     a, b, unrelated = rng.exponential(size=(3, 500))

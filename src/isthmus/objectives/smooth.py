@@ -424,11 +424,14 @@ class NoiseFit(NamedTuple):
     possible
         Upper limit of the distance that these rows allow for, in the unit of `misfit`: with a
         larger one, the statistic would have been larger in 95% of tables.
+    dependence
+        How much the noise depends on each parent, from ranks in rows; empty without rows.
     """
 
     p_value: float
     misfit: float = 0.0
     possible: float = math.inf
+    dependence: tuple[float, ...] = ()
 
 
 class NoiseTest(Objective):
@@ -449,6 +452,10 @@ class NoiseTest(Objective):
     def __init__(self, nodes: Sequence[str], rows: float) -> None:
         self.nodes = tuple(nodes)
         self.rows = rows
+
+    def with_rows(self, columns: Sequence[NDArray[np.generic]]) -> NoiseTest:
+        """Use the rows, one array per variable, if they tell the test something; return it."""
+        return self
 
     @abstractmethod
     def fit(self, child: int, parents: Sequence[int]) -> NoiseFit:

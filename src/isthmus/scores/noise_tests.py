@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.arrays import Bools, Floats, Integers
 from isthmus.errors import MismatchError, counted
@@ -30,6 +31,10 @@ _CLIPPED = 1e-4
 """Share of the variance beyond the radius of the basis from which a column is not tested."""
 _CONFIDENCE = 0.95
 """Confidence of the upper limit of a misfit."""
+_CURVES = 6
+"""Functions of the ranks of a cause and of the noise whose products are looked at."""
+MOST_ROWS = 10_000
+"""With more, hidden causes show in moments, and ranks would take longer than they."""
 _SINGULAR = 1e-9
 """Eigenvalues of the correlations of conditions up to this are taken for zero."""
 
@@ -104,8 +109,33 @@ class _FourthMoments(NoiseTest):
         self._covariance, self._product = _standardised(moments)
         self._cube = np.arange(-len(self.nodes), 0) + len(self._covariance)
         self._tested = _tested(moments)
+        self._columns: list[Floats] = []
+        self._ranked: dict[int, Floats] = {}
+
+    def with_rows(self, columns: Sequence[NDArray[np.generic]]) -> NoiseTest:
+        numbers = [np.asarray(column, np.float64) for column in columns]
+        self._columns = [(x - x.mean()) / (float(x.std()) or 1.0) for x in numbers]
+        return self
 
     def fit(self, child: int, parents: Sequence[int]) -> NoiseFit:
+        found = self._of_moments(child, parents)
+        if not self._columns or found.possible == math.inf:
+            return found
+        values = np.array(parents, np.int64)
+        weights = self._residual(child, values)
+        noise = weights[0] * self._columns[child]
+        for parent, weight in zip(parents, weights[1:], strict=True):
+            noise = noise + weight * self._columns[parent]
+        left = _of_ranks(noise)
+        for parent in parents:
+            if parent not in self._ranked:
+                self._ranked[parent] = _of_ranks(self._columns[parent])
+        products = (self._ranked[parent] @ left.T for parent in parents)
+        return found._replace(
+            dependence=tuple(float(np.square(each).sum()) / len(noise) for each in products)
+        )
+
+    def _of_moments(self, child: int, parents: Sequence[int]) -> NoiseFit:
         from scipy.special import chdtrc, chndtrinc
 
         values = np.array(parents, np.int64)
@@ -298,6 +328,14 @@ def _standardised(moments: Moments) -> tuple[Floats, Integers]:
     covariance /= scales[:, None]
     covariance /= scales
     return covariance, product
+
+
+def _of_ranks(column: Floats) -> Floats:
+    """Return cosines of the ranks of a column, uncorrelated and of variance one."""
+    ranks = np.empty(len(column))
+    ranks[np.argsort(column, kind="stable")] = (np.arange(len(column)) + 0.5) / len(column)
+    waves: Floats = math.sqrt(2.0) * np.cos(np.pi * np.arange(1, _CURVES + 1)[:, None] * ranks)
+    return waves
 
 
 def _features(variable: Variable) -> Features:

@@ -20,9 +20,11 @@ from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.networks.column_maps import ColumnMap
 from isthmus.objectives import LOCAL_SCORES, IndependenceTest, Objective
 from isthmus.objectives.correlations import CORRELATIONS
+from isthmus.objectives.smooth import NoiseTest
 from isthmus.options import described
 from isthmus.results import Provenance, Reading, Solution, Status
 from isthmus.scores.base import EdgePrior
+from isthmus.scores.noise_tests import MOST_ROWS
 from isthmus.scores.requested import on_request
 from isthmus.scores.unequal_spread import functions_for, hold_level, hold_level_of_sums
 from isthmus.searches import PAGSearch, SearchResult
@@ -547,7 +549,7 @@ def _by_column(source: Source, score: AnyScore, accepts: Accepts | None, dag: DA
 def bound(
     score: AnyScore, statistics: Summary, source: Source
 ) -> tuple[Objective, tuple[Source, Moments] | None, str]:
-    """Bind a score; a test of moments is also asked again for unequal spread.
+    """Bind a score; a test of moments is also asked again for unequal spread, or of ranks.
 
     That takes the rows, if they are in memory, or else sums of functions of the columns. The second
     item is the source with these functions and their moments, and the third one says why the test
@@ -556,6 +558,12 @@ def bound(
     if isinstance(statistics, RequestedCounts):
         return on_request(score, statistics).objective(), None, ""
     objective: Objective = score.bind(statistics)
+    if isinstance(objective, NoiseTest):
+        rows = None if source.has_missing else source.complete_columns()
+        if rows is not None and len(rows.columns[0]) <= MOST_ROWS:
+            places = rows.schema.indices(objective.nodes)
+            return objective.with_rows([rows.columns[i] for i in places]), None, ""
+        return objective, None, ""
     basis = functions_for(score)
     if basis is None or not isinstance(objective, IndependenceTest):
         return objective, None, ""
