@@ -107,7 +107,9 @@ def test_scores_are_those_of_their_definition() -> None:
             likelihoods.append(-0.5 * len(rows) * np.log(np.mean(rest**2)))
         price = 0.5 * np.log(90) * (len(parents) + 2)
         expected = max(likelihoods[0] + likelihoods[1] - 2 * price, likelihoods[2] - price)
-        assert _SharedRegressions(x, regime).score(1, parents) == pytest.approx(expected, rel=1e-6)
+        assert _SharedRegressions(x, regime).family(1, parents)[0] == pytest.approx(
+            expected, rel=1e-6
+        )
     y = r.integers(0, 3, size=(90, 2))
     likelihoods = []
     for rows in (y[regime == 0], y[regime == 1], y):
@@ -116,7 +118,7 @@ def test_scores_are_those_of_their_definition() -> None:
         likelihoods.append(float((table[table > 0] * np.log(share[table > 0])).sum()))
     price = 0.5 * np.log(90) * 6
     expected = max(likelihoods[0] + likelihoods[1] - 2 * price, likelihoods[2] - price)
-    assert _SharedTables(y, regime, [3, 3]).score(1, (0,)) == pytest.approx(expected, rel=1e-12)
+    assert _SharedTables(y, regime, [3, 3]).family(1, (0,))[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_refusals() -> None:

@@ -30,6 +30,8 @@ class TargetTest:
         The p-value for straight lines and normal noise; of discrete variables, the same one.
     adjusted
         The p-value after Holm's correction for the numbers of regimes and variables.
+    pays
+        Whether the regime has a mechanism of its own in the best graph.
     """
 
     regime: Any
@@ -37,6 +39,11 @@ class TargetTest:
     p_value: float
     p_from_lines: float
     adjusted: float
+    pays: bool
+
+    def is_target(self, alpha: float) -> bool:
+        """Whether the mechanism changed by the score and by the test."""
+        return self.pays and self.adjusted <= alpha
 
 
 @final
@@ -65,7 +72,7 @@ class FoundTargets(Mapping[Any, tuple[str, ...]]):
         own = [t for t in self.tests if t.regime == regime]
         if not own and regime != self.control:
             raise KeyError(regime)
-        return tuple(t.node for t in own if t.adjusted <= self.alpha)
+        return tuple(t.node for t in own if t.is_target(self.alpha))
 
     def __iter__(self) -> Iterator[Any]:
         return iter(dict.fromkeys([self.control, *sorted({t.regime for t in self.tests})]))
@@ -75,19 +82,19 @@ class FoundTargets(Mapping[Any, tuple[str, ...]]):
 
     def to_frame(self, like: object = None) -> Any:
         """Return one row per regime and variable; see :func:`isthmus.to_frame`."""
-        names = ("regime", "node", "p_value", "p_from_lines", "adjusted")
+        names = ("regime", "node", "p_value", "p_from_lines", "adjusted", "pays")
         return table_of({name: [getattr(t, name) for t in self.tests] for name in names}, like)
 
     def __str__(self) -> str:
         lines = []
         for regime in self:
-            clear = [t for t in self.tests if t.regime == regime and t.adjusted <= self.alpha]
+            clear = [t for t in self.tests if t.regime == regime and t.is_target(self.alpha)]
             own = ", ".join(f"{t.node} (p = {rounded(t.adjusted)})" for t in clear)
             lines.append(f"{regime}: {'control' if regime == self.control else own or 'no target'}")
         doubtful = [
             f"{t.node} in {t.regime}"
             for t in self.tests
-            if t.p_value > self.alpha and t.p_from_lines * len(self.tests) <= self.alpha
+            if t.pays and t.p_value > self.alpha and t.p_from_lines * len(self.tests) <= self.alpha
         ]
         if doubtful:
             lines.append(

@@ -49,8 +49,8 @@ def find_targets(
 
     A graph and the targets are learned together: where a family pays for a mechanism of its own in
     a regime it has one, and otherwise it shares that of the control. The best graph needs few
-    changed mechanisms. Each one is then tested, with curves of the parents and for noise of any
-    shape.
+    changed mechanisms. Each of these is then tested, with curves of the parents and for noise of
+    any shape.
 
     `Interventions` assumes that its targets no longer depend on their parents. If they may, as
     after a change of a dose, take the graph that was learned here, `targets.dag`.
@@ -113,7 +113,9 @@ def find_targets(
     mechanisms: _Mechanisms = (
         _SharedTables(values, regime, levels) if discrete else _SharedRegressions(values, regime)
     )
-    objective = PythonLocalScore(schema.names, mechanisms.score, equivalent=False)
+    objective = PythonLocalScore(
+        schema.names, lambda v, parents: mechanisms.family(v, parents)[0], equivalent=False
+    )
     rules = check_knowledge(knowledge)
     refuse_probabilities(rules, "a search for targets")
     rng = np.random.default_rng(check_seed(seed))
@@ -122,21 +124,23 @@ def find_targets(
     found = []
     for i, v in enumerate(schema.names):
         parents = result.parents[i]
+        _, changed = mechanisms.family(i, parents)
         for k in range(1, len(labels)):
             lines, p_value = mechanisms.p_values(i, parents, k)
-            found.append((p_value, lines, labels[order[k]], v))
+            found.append((p_value, lines, labels[order[k]], v, k in changed))
     found.sort(key=lambda f: f[0])
     tests, largest = [], 0.0
-    for rank, (p_value, lines, label, v) in enumerate(found):
+    for rank, (p_value, lines, label, v, pays) in enumerate(found):
         largest = max(largest, min(1.0, p_value * (len(found) - rank)))
-        tests.append(TargetTest(label, v, p_value, lines, largest))
+        tests.append(TargetTest(label, v, p_value, lines, largest, pays))
     return FoundTargets(control, tuple(tests), dag, float(alpha))
 
 
 class _Mechanisms(Protocol):
     """Families in which each regime has the mechanism of the control, or its own."""
 
-    def score(self, child: int, parents: tuple[int, ...]) -> float: ...
+    def family(self, child: int, parents: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+        """Return the best score, and the regimes that have a mechanism of their own in it."""
 
     def p_values(self, child: int, parents: Sequence[int], regime: int) -> tuple[float, float]: ...
 
@@ -188,7 +192,7 @@ class _SharedRegressions:
         likelihoods: Floats = -0.5 * n * np.log(np.maximum(rest, _FLOOR))
         return likelihoods
 
-    def score(self, child: int, parents: tuple[int, ...]) -> float:
+    def family(self, child: int, parents: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
         found = []
         for terms in _TERMS[: None if parents else 1]:
             family = [*(p + t * self._d for t in terms for p in parents), child]
@@ -198,8 +202,9 @@ class _SharedRegressions:
             shared = _best(own, pairs, price)
             others = np.setdiff1d(np.arange(len(own)), shared)
             pooled = self._likelihoods(*self._pooled([shared.tolist()]), family)[0]
-            found.append(pooled + own[others].sum() - price * (1 + len(others)))
-        return float(max(found))
+            score = float(pooled + own[others].sum() - price * (1 + len(others)))
+            found.append((score, tuple(others.tolist())))
+        return max(found)
 
     def p_values(self, child: int, parents: Sequence[int], regime: int) -> tuple[float, float]:
         columns = [*parents, child]
@@ -231,7 +236,7 @@ class _SharedTables:
         cells = (self._regime * shape[1] + place.ravel()) * shape[2] + self._codes[:, child]
         return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
 
-    def score(self, child: int, parents: tuple[int, ...]) -> float:
+    def family(self, child: int, parents: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
         counts = self._tables(child, parents)
         price = self._half_log * (self._levels[child] - 1.0)
         price *= float(np.prod([float(self._levels[p]) for p in parents]))
@@ -240,7 +245,8 @@ class _SharedTables:
         shared = _best(own, pairs, price)
         others = np.setdiff1d(np.arange(len(own)), shared)
         pooled = _multinomial(counts[shared].sum(axis=0, keepdims=True))[0]
-        return float(pooled + own[others].sum() - price * (1 + len(others)))
+        score = float(pooled + own[others].sum() - price * (1 + len(others)))
+        return score, tuple(others.tolist())
 
     def p_values(self, child: int, parents: Sequence[int], regime: int) -> tuple[float, float]:
         counts = self._tables(child, parents)
