@@ -499,8 +499,12 @@ def _design(data: _Variables, rows: Bools | Floats, *, slopes: bool) -> Floats:
 
 def _scaled(numbers: Floats, times: Floats | None = None) -> Floats:
     """Return numbers in standard deviations from their mean."""
-    away: Floats = numbers - np.average(numbers, weights=times)
-    return away / (np.sqrt(np.average(away**2, weights=times)) or 1.0)
+    if times is None:
+        away: Floats = numbers - np.average(numbers)
+        return away / (np.sqrt(np.average(away**2)) or 1.0)
+    rows = times.sum()  # once, unlike in `np.average`
+    away = numbers - (numbers * times).sum() / rows
+    return away / (np.sqrt((away**2 * times).sum() / rows) or 1.0)
 
 
 def _dummies(given: Floats, sizes: tuple[int, ...]) -> Floats:

@@ -266,13 +266,15 @@ class MultinomialLogit(DiscreteConditional):
         return features * (len(self.levels) - 1)
 
     def log_probabilities(self, columns: Columns, n: int) -> Floats:
-        logits = np.tile(self.intercepts, (n, 1))
+        # Levels first: reductions over a short last axis take several times as long.
+        logits = np.repeat(self.intercepts[:, None], n, axis=1)
         for name, effect in zip(self.discrete, self.effects, strict=True):
-            logits += effect[columns[name].astype(np.intp)]
+            logits += effect.T[:, columns[name].astype(np.intp)]
         for j, name in enumerate(self.continuous):
-            logits += np.outer(columns[name], self.slopes[j])
-        logits -= logits.max(axis=1, keepdims=True)
-        logs: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+            logits += np.outer(self.slopes[j], columns[name])
+        logits -= logits.max(axis=0)
+        logits -= np.log(np.exp(logits).sum(axis=0))
+        logs: Floats = np.ascontiguousarray(logits.T)
         return logs
 
 
