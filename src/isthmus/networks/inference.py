@@ -247,7 +247,7 @@ class Elimination:
         return best
 
     def _cells(self, v: int, order: Order) -> int:
-        cells: int = prod([self._sizes[u] for u in order[v]], start=self._sizes[v])
+        cells: int = prod(map(self._sizes.__getitem__, order[v]), start=self._sizes[v])
         return cells
 
     def _eliminate(
@@ -261,7 +261,7 @@ class Elimination:
         waiting: dict[int, list[_Factor]] = {v: [] for v in order}
         rank = {v: i for i, v in enumerate(order)}
         rest: list[_Factor] = []
-        logs: list[Floats] = []
+        logs: list[Floats | np.float64] = []
 
         def put(factor: _Factor) -> None:
             if factor.scope:
@@ -286,21 +286,22 @@ class Elimination:
             values = _product(own, scope)
             if steps is not None:
                 steps.append(_Factor(scope, values))
-            message = values.sum(axis=1) if steps is None else values.max(axis=1)
+            message = (np.add if steps is None else np.maximum).reduce(values, axis=1)
             # Scaled, so that products of many small numbers do not vanish.
             if len(message) == 1:
-                largest = message.max(keepdims=True).reshape(1)
-            else:
-                largest = message.reshape(len(message), -1).max(axis=1)
+                top: np.float64 = np.maximum.reduce(message, axis=None) or np.float64(1.0)
+                logs.append(top)
+                put(_Factor(scope[1:], message / top))
+                continue
+            largest = message.reshape(len(message), -1).max(axis=1)
             if not largest.all():
                 largest[largest == 0] = 1.0
             logs.append(largest)
-            scaled = message / (largest if len(largest) == 1 else spread(largest, (), scope[1:]))
-            put(_Factor(scope[1:], scaled))
+            put(_Factor(scope[1:], message / spread(largest, (), scope[1:])))
         scale: Floats = np.zeros(1)
         with np.errstate(divide="ignore"):
-            for largest in logs:
-                scale = scale + np.log(largest)
+            for own_scale in logs:
+                scale = scale + np.log(own_scale)
         return rest, scale
 
 
@@ -336,9 +337,11 @@ def greedy_order(
         for v in scope:
             near.setdefault(v, set()).update(scope)
 
+    size = sizes.__getitem__
+
     def cost(v: int) -> tuple[int, int]:
         if not fill:
-            return prod([sizes[u] for u in near[v]]), v
+            return prod(map(size, near[v])), v
         pairs = combinations(near[v] - {v}, 2)
         return sum(sizes[a] * sizes[b] for a, b in pairs if b not in near[a]), v
 
