@@ -160,7 +160,7 @@ def unseen_nodes(
         Codes of nodes that are seen, or set from outside.
     """
     known = {**evidence, **do}
-    waiting = [v for v in targets if v not in known]
+    waiting = [v for v in targets if v not in known] if rows else []
     found: dict[str, bool] = {}
     while waiting:
         node = waiting.pop()

@@ -229,17 +229,21 @@ class Elimination:
         The second is tried only if it can save more work than it costs.
         """
 
-        def work(order: Order) -> int:
-            return sum([self._cells(v, order) for v in order])
+        def cells_of(order: Order) -> dict[int, int]:
+            return {v: self._cells(v, order) for v in order}
 
         best = greedy_order(scopes, self._sizes, kept)
-        if work(best) > _LITTLE * len(best):
-            best = min(best, greedy_order(scopes, self._sizes, kept, fill=True), key=work)
-        widest = max(best, key=lambda v: self._cells(v, best), default=None)
-        if widest is not None and self._cells(widest, best) > _LARGEST:
+        cells = cells_of(best)
+        if sum(cells.values()) > _LITTLE * len(best):
+            other = greedy_order(scopes, self._sizes, kept, fill=True)
+            others = cells_of(other)
+            if sum(others.values()) < sum(cells.values()):
+                best, cells = other, others
+        widest = max(cells, key=cells.__getitem__, default=None)
+        if widest is not None and cells[widest] > _LARGEST:
             names = sorted(self._names[v] for v in {widest, *best[widest]})
             raise DataError(
-                f"An exact answer needs a table of {self._cells(widest, best):.1e} cells over "
+                f"An exact answer needs a table of {cells[widest]:.1e} cells over "
                 f"{len(names)} variables, such as {names[:5]}; at most {_LARGEST:,} cells are "
                 "allowed. Observe some of these variables (evidence), ask for fewer targets, learn "
                 "with a smaller max_parents, or count in simulated rows: network.sample(100_000)."
