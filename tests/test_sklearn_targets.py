@@ -222,3 +222,22 @@ def test_normal_children_of_the_target_stay_in_the_network() -> None:
         table = pd.DataFrame({"x": y + rng.normal(size=200), "w": rng.normal(size=200) - y})
         model = BayesianNetwork(target_kind="discrete").fit(table, y)
         assert model.predictor_ is model.network_
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_number_far_outside_the_rows_of_fit_makes_no_level_impossible() -> None:
+    pd = pytest.importorskip("pandas")
+    from isthmus.sklearn import BayesianNetwork
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    table = pd.DataFrame({"x": (1 + 2 * y) * rng.normal(size=200)})
+    model = BayesianNetwork(target_kind="discrete").fit(table, y)
+    ends = [table["x"].min(), table["x"].max()]
+    probabilities = model.predict_proba(pd.DataFrame({"x": [*ends, ends[0] - 1e3, ends[1] + 1e3]}))
+    np.testing.assert_array_equal(probabilities[:2], probabilities[2:])
+    share = (y == 0).mean()
+    assert probabilities.min() >= share / 201
+    assert isinstance(model.network_, MixedNetwork)
+    stated = model.network_.predict_probabilities({"x": ends}, "target")
+    np.testing.assert_allclose(probabilities[:2, 0], (200 * stated[:, 0] + share) / 201)

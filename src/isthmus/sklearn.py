@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.networks import GaussianNetwork
+from isthmus.networks import GaussianNetwork, MixedNetwork
 from isthmus.networks.column_maps import read_column
 from isthmus.networks.columns import Unseen, check_unseen, is_absent
+from isthmus.networks.support import warn_outside
 from isthmus.results.reading import FEW_VALUES
 from isthmus.statistics import Kind
 from isthmus.tables import Frame, Missing, MissingAsLevel, Transform
@@ -210,6 +211,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             self.classes_ = np.array(self.network_.levels[self.target_])
             filled = self._with_level(table)
             rows = {v: self._as_read(v, filled[v]) for v in self.network_.dag.nodes}
+            column = read_column(self.network_.maps, self.target_, rows[self.target_])
+            self._levels_seen = np.array([(column == level).sum() for level in self.classes_])
+            self._ends = {v: _ends(rows[v]) for v in rows if v not in self.network_.levels}
             self.predictor_ = for_target(
                 self.network_, self.solution_, rows, self.target_, self.pseudo_count
             )
@@ -263,10 +267,18 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     # As in scikit-learn, a regressor has no such method.
     @available_if(lambda self: self._is_discrete is not False)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probabilities of the levels of a discrete target, ordered as `classes_`."""
+        """Return the probabilities of the levels of a discrete target, ordered as `classes_`.
+
+        Numbers beyond the least or the largest one of `fit` count as that one. In tables with
+        numbers, `pseudo_count` rows with the shares of the levels count beside those of `fit`, so
+        that no density makes a level impossible.
+        """
         table, target, rows = self._question(X)
         assert not isinstance(self.predictor_, GaussianNetwork)
         found = self.predictor_.predict_probabilities(table, target, unseen=self.unseen)
+        if isinstance(self.predictor_, MixedNetwork):
+            n, weight = self._levels_seen.sum(), self.pseudo_count
+            found = (n * found + weight * self._levels_seen / n) / (n + weight)
         return found if table else np.repeat(found, rows, axis=0)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -338,7 +350,21 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         table = self._table(X, reset=False)
         rows = len(next(iter(table.values())))
         told = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
+        if self.target_ in self.network_.levels:
+            told = self._within(told)
         return told, self.target_, rows
+
+    def _within(self, told: dict[str, Any]) -> dict[str, Any]:
+        """Return columns without values beyond those of `fit`, which would decide on a level.
+
+        The logarithm of a density falls with the square of the distance.
+        """
+        ends = {v: own for v, own in self._ends.items() if own is not None and v in told}
+        numbers = {v: told[v] for v in ends}
+        network = self.network_
+        read = {v: read_column(network.maps, v, c) for v, c in numbers.items()}
+        warn_outside(getattr(network, "supports", {}), network.maps, read)
+        return told | {v: np.clip(c, *ends[v]) for v, c in numbers.items()}
 
     def _as_read(self, name: str, column: Any) -> NDArray[Any]:
         """Return a column as `fit` has read it: text and ordered categories may be numbers."""
@@ -435,6 +461,13 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         elif is_discrete is False:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+
+def _ends(column: NDArray[Any]) -> tuple[float, float] | None:
+    """Return the least and the largest value of numbers; None if it has none."""
+    if column.dtype.kind not in "fiu" or np.isnan(column).all():
+        return None
+    return float(np.nanmin(column)), float(np.nanmax(column))
 
 
 def _name_of(y: Any, table: Mapping[str, Any]) -> str:
