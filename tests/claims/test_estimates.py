@@ -16,7 +16,7 @@ from tests.claims.estimates import ANSWERS, BROKEN, KNOWN_GAPS, LEAST_COVERED, N
 import isthmus as ist
 
 LONG = "ISTHMUS_LONG" in os.environ
-# In 40 tables, a share has a standard error of 5%: clusters have 88%, and 92% in 300 tables.
+# In 40 tables, a share has a standard error of 5%: clusters have 88%, and 96% in 300 others.
 TABLES, ROWS, LEAST = (40, 500, LEAST_COVERED - 0.05) if LONG else (2, 300, 0.5)
 NAMES = {broken.name: broken for broken in BROKEN}
 
