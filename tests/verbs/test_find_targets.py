@@ -136,3 +136,11 @@ def test_refusals() -> None:
     mixed = table | {"a": np.where(table["a"] > 0, "high", "low")}
     with pytest.raises(MismatchError, match="'a' are discrete"):
         ist.find_targets(mixed, column="regime", control="control")
+
+
+def test_a_change_that_a_curve_explains_cannot_be_shown() -> None:
+    """The parent has other values in the second table, and few of them."""
+    r = np.random.default_rng(0)
+    x = r.integers(0, 6, 600).astype(float)
+    rows = np.column_stack([x, x + 3.0 * (x > 2) + r.normal(size=600)])
+    assert rows_changed(rows[x <= 2], rows[x > 2]) == 1.0

@@ -259,6 +259,8 @@ def rows_changed(before: Floats, after: Floats) -> float:
     kept = roots > _RANK * roots[-1]
     wald = float(((vectors[:, kept].T @ gap) ** 2 / roots[kept]).sum())
     freedom = int(kept.sum())
+    if not freedom:
+        return 1.0  # a curve of the parents explains any change, as their values do not overlap
     return float(fdtrc(freedom, max(n - curves.shape[1] - freedom, 1), wald / freedom))
 
 
