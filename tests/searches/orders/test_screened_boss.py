@@ -282,3 +282,12 @@ def test_memory_of_4000_variables() -> None:
     true = {frozenset((f"x{i}", f"x{i + 1}")) for i in range(0, d, 2)}
     assert len(pairs & true) > 0.99 * len(true)
     assert len(pairs - true) < 0.05 * len(true)
+
+
+def test_a_dense_graph_is_searched_among_all_variables() -> None:
+    dag = simulate.erdos_renyi(80, 320, seed=1)
+    table = simulate.linear(dag, 1000, seed=1).data
+    score = ist.GaussianEBIC()
+    screened = ist.learn(table, score=score, search=ist.ScreenedBoss(), seed=3)
+    assert screened.dag == ist.learn(table, score=score, search=ist.Boss(starts=1), seed=3).dag
+    assert ist.shd(screened.cpdag, dag.cpdag()) <= 5
