@@ -148,6 +148,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
     "EffectEstimate": {"adjustment", "degrees", "robust"},
     "Changes": {"changed"},
     # Tests, not estimates.
+    "TargetTest": {"is_target"},
     "Validation": {"p_value", "agrees", "objections", "unsupported", "asked", "summary", "plot"},
     "Posterior": {
         "nodes",

@@ -91,7 +91,8 @@ def changes(
     >>> def month(price, rows=2000):
     ...     demand = rng.normal(size=rows)
     ...     cost = price + rng.normal(size=rows)
-    ...     return {"demand": demand, "cost": cost, "sales": 2 * demand - cost + rng.normal(rows)}
+    ...     sales = 2 * demand - cost + rng.normal(size=rows)
+    ...     return {"demand": demand, "cost": cost, "sales": sales}
     >>> dag = ist.DAG(["demand", "cost", "sales"], [("demand", "sales"), ("cost", "sales")])
     >>> answer = ist.changes(month(0.0), month(0.5), dag, "sales")
     >>> [m.node for m in answer.changed]
