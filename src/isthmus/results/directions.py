@@ -52,7 +52,8 @@ class Directions:
         Edges whose directions follow only with background knowledge or the order of time.
     open
         Edges that nobody decides: a graph with the other direction scores the same, or less than
-        5 nats lower. They are drawn without an arrowhead.
+        5 nats lower, or is not ruled out after seconds of search. They are drawn without an
+        arrowhead.
     unmeasured
         Edges with a direction in the learned graph, whose margins were not measured. That is so
         without a local score of statistics at hand, as for `Notears` or tables that an engine or a
@@ -62,7 +63,7 @@ class Directions:
         way round and agrees with the knowledge. It is infinite if there is no such graph. The best
         graph is searched for, so a margin is an upper bound; with up to 10 variables it is exact.
         If curves were needed that do not tell directions themselves, it is the smaller one of the
-        margins with curves and without.
+        margins with curves and without. An open edge has none if the work was used up before.
     tested
         Whether tests decided instead of scores, as for `PC` and `LiNGAM`.
     """
@@ -162,10 +163,13 @@ class Directions:
 
     def _why_open(self) -> str:
         one = len(self.open) == 1
-        if any(edge not in self.margins for edge in self.open):
+        known = [self.margins[edge] for edge in self.open if edge in self.margins]
+        if not self.margins:
             return f"{'the edge' if one else 'these edges'} can point either way"
         best = f"the best graph that has {'it' if one else 'one of them'} the other way round"
-        if not any(self.margins[edge] for edge in self.open):
+        if len(known) < len(self.open):
+            return f"{best} scores less than {DECIDED:g} nats lower, or was not found in seconds"
+        if not any(known):
             return f"{best} has the same score"
         return f"{best} scores less than {DECIDED:g} nats lower"
 
@@ -220,17 +224,20 @@ def split_directions(
             tested=tested,
         )
     margins = dict.fromkeys(free, 0.0) | dict.fromkeys(fixed, inf) | dict(margins)
-    fixed |= {edge for edge in asked if margins[edge] == inf}
-    clear = tuple(edge for edge in asked if DECIDED <= margins[edge] < inf)
+    unclear = {edge for edge in asked if edge not in margins}
+    fixed |= {edge for edge in asked if margins.get(edge) == inf}
+    clear = tuple(edge for edge in asked if DECIDED <= margins.get(edge, 0.0) < inf)
     if forbidden.sum() > len(forbidden) or knowledge.required:
         # What the data decide they decide without knowledge, too.
-        without = measure(clear, Knowledge()) or {}
-        fixed |= {edge for edge in clear if without.get(edge, 0.0) < DECIDED}
+        without = measure(clear, Knowledge())
+        if without is not None:
+            unclear |= {edge for edge in clear if edge not in without}
+        fixed |= {e for e in clear if e not in unclear and (without or {}).get(e, 0.0) < DECIDED}
     return Directions(
-        determined=tuple(edge for edge in clear if edge not in fixed),
+        determined=tuple(edge for edge in clear if edge not in fixed | unclear),
         fixed=_of(dag, fixed),
-        open=tuple(edge for edge in dag.edges if margins[edge] < DECIDED),
-        margins={edge: margins[edge] for edge in dag.edges},
+        open=_of(dag, unclear | {edge for edge in margins if margins[edge] < DECIDED}),
+        margins={edge: margins[edge] for edge in dag.edges if edge not in unclear},
     )
 
 

@@ -183,8 +183,11 @@ class Solution:
         return replace(self, directions_kept=self._directions(patient=True))
 
     def _directions(self, *, patient: bool) -> Directions:
-        if self.directions_kept is not None and not (patient and self.directions_kept.unmeasured):
-            return self.directions_kept
+        before = self.directions_kept
+        if before is not None and not (
+            patient and {*before.open, *before.unmeasured} - {*before.margins}
+        ):
+            return before
         kept, known = self.statistics_kept, self.knowledge or Knowledge()
         own = tuple(edge for edge in known.required if edge not in self.identified)
         closed = self._closed()

@@ -27,7 +27,7 @@ from isthmus.networks.column_maps import ColumnMap, scored_nodes
 from isthmus.objectives import INDEPENDENCE_TESTS, INDEPENDENT_NOISE, LOCAL_SCORES, LocalScore
 from isthmus.objectives.additive import CURVES
 from isthmus.results import Solution
-from isthmus.results.directions import Edges
+from isthmus.results.directions import DECIDED, Edges
 from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate
 from isthmus.scores.base import Score
 from isthmus.searches.reversals import margins_on_same_pairs, reversal_margins, reversal_seconds
@@ -409,7 +409,7 @@ class LearnedStatistics:
     def margins(
         self, dag: DAG, edges: Edges, knowledge: Knowledge, *, patient: bool = False
     ) -> dict[tuple[str, str], float] | None:
-        """Return for each edge by how much the score decreases if it points the other way.
+        """Return by how much the score decreases if edges point the other way, if that is clear.
 
         With curves that tell no directions, it is the smaller one of the margins with and without.
         """
@@ -419,14 +419,14 @@ class LearnedStatistics:
             return None
         if self.explained:
             knowledge = without_others(knowledge, dag)
-        margins = reversal_margins(local, dag, edges, knowledge, self.max_parents)
+        given = (dag, edges, knowledge, self.max_parents)
+        margins = reversal_margins(local, *given, patient=patient)
         if self.lines is None:
             return margins
-        also = margins_on_same_pairs(self.lines, dag, edges, knowledge, self.max_parents)
-        return {
-            edge: margin if margin == inf else min(margin, also[edge])
-            for edge, margin in margins.items()
-        }
+        also = margins_on_same_pairs(self.lines, *given, patient=patient)
+        both = {e: min(m, also[e]) for e, m in margins.items() if m < inf and e in also}
+        sure = {e: m for e, m in margins.items() if m == inf or m < DECIDED}
+        return sure | both
 
 
 def statistics_kept_from_bytes(content: bytes, maps: Mapping[str, ColumnMap]) -> LearnedStatistics:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -140,3 +141,19 @@ def test_the_climb_from_a_graph_checks_its_size() -> None:
     climb = begin_hill_climb(local.kernel, seed=0)
     with pytest.raises(ValueError, match="another number of variables"):
         climb.start([[], [0]], parent=0, child=1, restarts=0, nearby=False)
+
+
+def test_what_is_not_clear_when_the_work_is_used_up_has_no_margin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(300, 14)) @ (np.eye(14) + 0.3 * rng.normal(size=(14, 14)))
+    solution = ist.learn(x, score=ist.GaussianBIC())
+    whole = solution.measure_directions().directions
+    monkeypatch.setattr(reversals, "_CLIMBS", 14 * 12)
+    short = replace(solution, directions_kept=None).directions
+    # What is told is the same; nothing that is not clear is told.
+    assert set(short.open) - set(short.margins)
+    assert "not found in seconds" in str(short)
+    assert set(short.determined) <= set(whole.determined)
+    assert replace(solution, directions_kept=short).measure_directions().directions == whole
