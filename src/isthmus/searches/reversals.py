@@ -125,11 +125,36 @@ def margins_on_same_pairs(
         As for `reversal_margins`.
     """
     best, known = best_on_same_pairs(local, dag, knowledge, max_parents)
-    # A graph that is found for one edge counts for the others, so all are asked for.
     told = best.cpdag(known).directed if local.equivalent else best.edges
+    # A graph that is found for one edge counts for the others, so all are asked for.
     margins = reversal_margins(local, best, told, known, max_parents, patient=patient)
     unclear = set(told).difference(margins)
     return {edge: margins.get(edge, 0.0) for edge in edges if edge not in unclear}
+
+
+def margins_on_all_pairs(
+    local: LocalScore,
+    edges: Iterable[tuple[str, str]],
+    knowledge: Knowledge,
+    max_parents: int | None = None,
+    *,
+    patient: bool = False,
+) -> dict[tuple[str, str], float]:
+    """Return the margins that edges have in the best graph of all by another score.
+
+    As `margins_on_same_pairs`, but an edge between two variables that the best graph does not join
+    has an infinite margin: this graph says nothing of its direction.
+    """
+    best = _best(local, knowledge, max_parents)
+    told = best.cpdag(knowledge).directed if local.equivalent else best.edges
+    margins = reversal_margins(local, best, told, knowledge, max_parents, patient=patient)
+    unclear = set(told).difference(margins)
+    joined = {frozenset(edge): 0.0 for edge in best.edges}
+    return {
+        edge: margins.get(edge, joined.get(frozenset(edge), inf))
+        for edge in edges
+        if edge not in unclear
+    }
 
 
 def best_on_same_pairs(
@@ -137,10 +162,14 @@ def best_on_same_pairs(
 ) -> tuple[DAG, Knowledge]:
     """Return the best graph among those that join no other pairs, and the knowledge of that."""
     known = without_others(knowledge, dag)
+    return _best(local, known, max_parents), known
+
+
+def _best(local: LocalScore, knowledge: Knowledge, max_parents: int | None) -> DAG:
     watch, search = Watch(), Boss(max_parents=max_parents)
-    found = search.search(local, known.bind(local.nodes), np.random.default_rng(0), watch)
+    found = search.search(local, knowledge.bind(local.nodes), np.random.default_rng(0), watch)
     watch.reraise()
-    return DAG.from_parents(local.nodes, found.parents), known
+    return DAG.from_parents(local.nodes, found.parents)
 
 
 @final

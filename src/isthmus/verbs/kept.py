@@ -30,7 +30,12 @@ from isthmus.results import Solution
 from isthmus.results.directions import DECIDED, Edges
 from isthmus.results.effects import Adjusted, EffectComparison, EffectEstimate
 from isthmus.scores.base import Score
-from isthmus.searches.reversals import margins_on_same_pairs, reversal_margins, reversal_seconds
+from isthmus.searches.reversals import (
+    margins_on_all_pairs,
+    margins_on_same_pairs,
+    reversal_margins,
+    reversal_seconds,
+)
 from isthmus.statistics import CountPlan, Counts, Kind, Moments, Rows, Summary
 from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.within import ColumnScales, StandardisedColumns
@@ -412,21 +417,31 @@ class LearnedStatistics:
         """Return by how much the score decreases if edges point the other way, if that is clear.
 
         With curves that tell no directions, it is the smaller one of the margins with and without.
+        If curves explain pairs that lines join, causes of one effect look unmarried without these
+        pairs, so it is not larger than in the best graph of lines among all pairs either.
         """
         local = self.local
         seconds = inf if local is None else reversal_seconds(local, len(edges))
         if local is None or seconds == inf or (seconds > _MARGIN_SECONDS and not patient):
             return None
-        if self.explained:
-            knowledge = without_others(knowledge, dag)
-        given = (dag, edges, knowledge, self.max_parents)
-        margins = reversal_margins(local, *given, patient=patient)
+        known = without_others(knowledge, dag) if self.explained else knowledge
+        margins = reversal_margins(local, dag, edges, known, self.max_parents, patient=patient)
         if self.lines is None:
             return margins
-        also = margins_on_same_pairs(self.lines, *given, patient=patient)
-        both = {e: min(m, also[e]) for e, m in margins.items() if m < inf and e in also}
-        sure = {e: m for e, m in margins.items() if m == inf or m < DECIDED}
-        return sure | both
+        others = [
+            margins_on_same_pairs(self.lines, dag, edges, known, self.max_parents, patient=patient)
+        ]
+        if self.explained:
+            others.append(
+                margins_on_all_pairs(
+                    self.lines, edges, knowledge, self.max_parents, patient=patient
+                )
+            )
+        for also in others:
+            both = {e: min(m, also[e]) for e, m in margins.items() if m < inf and e in also}
+            sure = {e: m for e, m in margins.items() if m == inf or m < DECIDED}
+            margins = sure | both
+        return margins
 
 
 def statistics_kept_from_bytes(content: bytes, maps: Mapping[str, ColumnMap]) -> LearnedStatistics:
