@@ -115,3 +115,16 @@ def test_the_bootstrap_keeps_directions_that_both_models_tell() -> None:
         assert share(ensemble, edge) == 1.0
     required = ist.Knowledge(required=[("z", "x")])
     assert share(ist.bootstrap(collider(500), replicates=5, knowledge=required), ("z", "x")) == 1.0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 1])
+def test_halves_of_a_table_of_curves_do_not_contradict_each_other(seed: int) -> None:
+    """Ten sizes of a cell nucleus, which determine each other along curves: three did before."""
+    sets = pytest.importorskip("sklearn.datasets")
+    loaded = sets.load_breast_cancer(as_frame=True)
+    table = loaded.data.iloc[:, :10].assign(found=loaded.target_names[loaded.target])
+    rows = np.random.default_rng(seed).permutation(len(table))
+    first, second = (ist.learn(table.iloc[half]) for half in np.array_split(rows, 2))
+    opposite = {(b, a) for a, b in first.directions.determined}
+    assert not opposite & set(second.directions.determined)
