@@ -154,9 +154,7 @@ def _nodes(products: Floats, functions: Integers) -> tuple[Floats, Floats]:
     gram = products[np.ix_(functions[:-1], functions[:-1])]
     above = products[np.ix_(functions[1:], functions[:-1])]
     below = products[np.ix_(functions[np.abs(row - 1)], functions[:-1])]
-    roots, vectors = np.linalg.eigh(gram)
-    kept = roots > _COMBINATION * roots[-1]
-    basis = vectors[:, kept] / np.sqrt(roots[kept])
+    basis = _inverse_root(gram)
     times = basis.T @ (above + below) @ basis
     _, turned = np.linalg.eigh(0.5 * (times + times.T))
     weights = np.zeros((known + 1, turned.shape[1]))
@@ -358,9 +356,7 @@ class UnequalSpread(ChallengedTest):
             parts = [self._functions[v] for v in given]
             columns = np.column_stack([np.ones(n), *parts])
             columns /= np.sqrt(np.square(columns).sum(axis=0)).clip(min=1e-300)
-            roots, vectors = np.linalg.eigh(columns.T @ columns)
-            kept = roots > _TOLERANCE * roots[-1]
-            self._condition = given, columns @ (vectors[:, kept] / np.sqrt(roots[kept]))
+            self._condition = given, columns @ _inverse_root(columns.T @ columns, _TOLERANCE)
         return self._condition[1]
 
 
@@ -429,9 +425,7 @@ class SpreadFromSums(ChallengedTest):
 
         first, second = self._own(x, of_x), self._own(y, of_y)
         products, condition = self._products, self._conditions(given)
-        roots, vectors = np.linalg.eigh(products[np.ix_(condition, condition)])
-        kept = roots > _COMBINATION * roots[-1]
-        basis = vectors[:, kept] / np.sqrt(roots[kept])
+        basis = _inverse_root(products[np.ix_(condition, condition)])
         explained = [products[np.ix_(own, condition)] @ basis for own in (first, second)]
 
         def rest(i: int, j: int) -> Floats:
@@ -452,7 +446,7 @@ class SpreadFromSums(ChallengedTest):
         if not len(mean):
             return 1.0
         roots, vectors = np.linalg.eigh(0.5 * (variance + variance.T))
-        free = max(self._rows - int(kept.sum()), 0)
+        free = max(self._rows - basis.shape[1], 0)
         statistic = free * float(((vectors.T @ mean) ** 2 / np.maximum(roots, _LEAST)).sum())
         return float(chdtrc(len(mean), statistic))
 
@@ -483,10 +477,13 @@ def _smaller_of_two(p_values: Sequence[float]) -> float:
     return -math.expm1(2.0 * math.log1p(-min(p_values))) if min(p_values) < 1.0 else 1.0
 
 
-def _inverse_root(covariance: Floats) -> Floats:
-    """Return a matrix that makes columns uncorrelated, of variance one; without what is zero."""
+def _inverse_root(covariance: Floats, least: float = _COMBINATION) -> Floats:
+    """Return a matrix that makes columns uncorrelated, of variance one.
+
+    Directions with at most this share of the largest variance are taken for rounding.
+    """
     roots, vectors = np.linalg.eigh(covariance)
-    kept = roots > _COMBINATION * max(float(roots[-1]), 0.0)
+    kept = roots > least * max(float(roots[-1]), 0.0)
     kept &= roots > 0.0
     scaled: Floats = vectors[:, kept] / np.sqrt(roots[kept])
     return scaled
@@ -515,9 +512,7 @@ def mean_is_zero(products: Floats, lost: int) -> float:
     scaled = products[:, scale > 0] / scale[scale > 0]
     if not scaled.size:
         return 1.0
-    roots, vectors = np.linalg.eigh(scaled.T @ scaled)
-    kept = roots > _TOLERANCE * roots[-1]
-    rotated = scaled @ (vectors[:, kept] / np.sqrt(roots[kept]))
+    rotated = scaled @ _inverse_root(scaled.T @ scaled, _TOLERANCE)
     columns = rotated.shape[1]
     spread = columns - float(np.square(np.square(rotated).sum(axis=1)).sum())
     if n - lost - columns < 1 or spread <= _TOLERANCE:
