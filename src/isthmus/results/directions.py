@@ -230,9 +230,11 @@ def split_directions(
     if forbidden.sum() > len(forbidden) or knowledge.required:
         # What the data decide they decide without knowledge, too.
         without = measure(clear, Knowledge())
-        if without is not None:
-            unclear |= {edge for edge in clear if edge not in without}
-        fixed |= {e for e in clear if e not in unclear and (without or {}).get(e, 0.0) < DECIDED}
+        if without is None:
+            fixed |= set(clear)
+        else:
+            unclear |= set(clear).difference(without)
+            fixed |= {edge for edge in clear if without.get(edge, inf) < DECIDED}
     return Directions(
         determined=tuple(edge for edge in clear if edge not in fixed | unclear),
         fixed=_of(dag, fixed),

@@ -125,11 +125,7 @@ def margins_on_same_pairs(
         As for `reversal_margins`.
     """
     best, known = best_on_same_pairs(local, dag, knowledge, max_parents)
-    told = best.cpdag(known).directed if local.equivalent else best.edges
-    # A graph that is found for one edge counts for the others, so all are asked for.
-    margins = reversal_margins(local, best, told, known, max_parents, patient=patient)
-    unclear = set(told).difference(margins)
-    return {edge: margins.get(edge, 0.0) for edge in edges if edge not in unclear}
+    return _margins_in(best, local, edges, known, max_parents, patient=patient, apart=0.0)
 
 
 def margins_on_all_pairs(
@@ -146,12 +142,29 @@ def margins_on_all_pairs(
     has an infinite margin: this graph says nothing of its direction.
     """
     best = _best(local, knowledge, max_parents)
+    return _margins_in(best, local, edges, knowledge, max_parents, patient=patient, apart=inf)
+
+
+def _margins_in(
+    best: DAG,
+    local: LocalScore,
+    edges: Iterable[tuple[str, str]],
+    knowledge: Knowledge,
+    max_parents: int | None,
+    *,
+    patient: bool,
+    apart: float,
+) -> dict[tuple[str, str], float]:
+    """Return the margins of edges in the best graph by a score, and `apart` if it has no such pair.
+
+    A graph that is found for one edge counts for the others, so all of its edges are asked for.
+    """
     told = best.cpdag(knowledge).directed if local.equivalent else best.edges
     margins = reversal_margins(local, best, told, knowledge, max_parents, patient=patient)
     unclear = set(told).difference(margins)
-    joined = {frozenset(edge): 0.0 for edge in best.edges}
+    joined = {frozenset(edge) for edge in best.edges}
     return {
-        edge: margins.get(edge, joined.get(frozenset(edge), inf))
+        edge: margins.get(edge, 0.0 if frozenset(edge) in joined else apart)
         for edge in edges
         if edge not in unclear
     }

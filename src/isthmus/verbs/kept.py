@@ -438,9 +438,11 @@ class LearnedStatistics:
                 )
             )
         for also in others:
-            both = {e: min(m, also[e]) for e, m in margins.items() if m < inf and e in also}
-            sure = {e: m for e, m in margins.items() if m == inf or m < DECIDED}
-            margins = sure | both
+            margins = {
+                edge: margin if margin == inf else min(margin, also.get(edge, margin))
+                for edge, margin in margins.items()
+                if edge in also or margin < DECIDED or margin == inf
+            }
         return margins
 
 

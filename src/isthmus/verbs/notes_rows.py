@@ -651,9 +651,9 @@ def _by_the_calendar(series: Floats) -> tuple[float, Floats]:
     is the share of the variance between its phases, or zero where that is small.
     """
     best, shares = 0, np.zeros(len(series))
-    for period in _CALENDAR_PERIODS:
+    for period in _CALENDAR_PERIODS if series.shape[1] >= _LONG else ():
         cycles = series.shape[1] // period
-        if series.shape[1] < _LONG or cycles < _FEWEST_CYCLES:
+        if cycles < _FEWEST_CYCLES:
             break
         whole = series[:, : cycles * period]
         means = whole.reshape(len(series), cycles, period).mean(axis=1)
