@@ -507,7 +507,7 @@ def _best(
         values = np.stack([t.values(columns)[own] for t in part])
         tests_of[start : start + step] = whole.of(values, price)
     while True:
-        # Of terms that are the same given the others, as rounding leaves them, the first.
+        # Terms that differ by rounding alone count as equal; take the first of them.
         place = int(np.argmax(tests_of >= tests_of.max() * (1.0 - _SAME)))
         excess = float(tests_of[place] - price)
         if excess <= 0.0:

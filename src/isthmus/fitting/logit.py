@@ -24,8 +24,8 @@ point and with that of an earlier one."""
 _TRIAL = 1e-3
 """The same for a regression of which only the likelihood is asked for."""
 _SLOWER = 0.1
-"""Expected gain of a step, as a share of the last one's, above which the Hessian is computed anew:
-it costs as much as ten gradients and more."""
+"""The Hessian, which costs as much as ten gradients or more, is computed again once the expected
+gain of a step exceeds this share of the last one's."""
 _PARAMETERS, _MORE_PARAMETERS, _MOST_PARAMETERS = 100, 400, 1500
 """Largest numbers of parameters for Newton's method, whose cost per step grows with the square, on
 all rows and on those of the first stage; and for the Hessian after the first stage."""

@@ -197,7 +197,7 @@ def _challenged(
     of_levels = tally(data.cause, place, data.levels)
 
     def residuals(design: Floats, each: Floats, mean: Floats, fitted: Floats) -> RowResiduals:
-        # Of events, of which their shares tell everything.
+        # Residuals of events, whose variance follows from their shares.
         noise, away = fitted * (1.0 - fitted), mean - fitted
         return RowResiduals(design, each * away, each * (mean * (1.0 - mean) + away**2), noise)
 

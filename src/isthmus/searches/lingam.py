@@ -231,7 +231,7 @@ class _Directions:
                 fit = self._fit(node, parents)
                 own = list(bits(parents))
                 for other in bits(parents & graph.neighbours[node]):
-                    # Of the dependences, that on the other end of the edge counts.
+                    # Only the dependence on the other end of the edge counts.
                     of_edge = fit.dependence[own.index(other) :][:1]
                     found = fit._replace(dependence=of_edge)
                     best[other, node] = max(best[other, node], found, key=_quality)
